@@ -1,0 +1,24 @@
+import type { Clock } from '../../base/clock.js';
+import type { Logger } from '../../base/logger.js';
+import type { DuroxideTables } from '../../schema/tables.js';
+import type { Driver } from './executor.js';
+import type { Compilable, DecodeRow, Statement } from './statement.js';
+
+/** What every operation of the provider works with. */
+export interface ProviderContext {
+  readonly schema: string;
+  readonly tables: DuroxideTables;
+  readonly driver: Driver;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly random: () => number;
+  /** Fetches of a message after which it is set aside as unreadable (provider.md 3.1.2). */
+  readonly quarantineAttempts: number;
+  /**
+   * The statement stored under `key`, compiled at its first use in this provider.
+   * Keys that depend on something (a window size, a set of parts) carry it in the key.
+   */
+  statement<Row>(key: string, build: () => Compilable, decode: DecodeRow<Row>): Statement<Row>;
+  /** An orchestrator or worker row became due now and this process may not take it: tells other processes. */
+  wake(queue: 'orchestrator' | 'worker'): void;
+}

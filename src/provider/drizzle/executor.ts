@@ -1,0 +1,69 @@
+import type { Statement } from './statement.js';
+
+/** What may stand for a placeholder. Moments travel as ISO text with zone, arrays as arrays. */
+export type SqlValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly (string | number | boolean | null)[];
+
+/** The values of a statement's placeholders, by name. */
+export type SqlValues = Readonly<Record<string, SqlValue>>;
+
+/**
+ * Runs statements on one connection, in the order in which they were issued. A
+ * statement is issued in the tick of the call: callers may issue the next one before
+ * the previous answered, and connections that pipeline then save a round trip.
+ */
+export interface Executor {
+  run<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]>;
+  /** Plain SQL without parameters, several commands allowed: migrations only. Constants, never input. */
+  script(sql: string): Promise<void>;
+}
+
+/** An open transaction at READ COMMITTED. */
+export interface Transaction extends Executor {
+  /**
+   * The last statement: COMMIT is issued in the same tick, without waiting for the
+   * rows. Nothing may be run afterwards. If the statement fails the server rolls back.
+   */
+  runLast<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]>;
+}
+
+/** How a kind of Drizzle database gives connections and transactions; one implementation per driver. */
+export interface Driver {
+  readonly kind: 'node-postgres' | 'pglite' | 'postgres-js' | 'pg-mem' | 'drizzle';
+  /** Whether a second connection can be had while one is in use: false on PGlite, pg-mem and pools of one. */
+  readonly canOpenSecondConnection: boolean;
+  withConnection<T>(use: (executor: Executor) => Promise<T>): Promise<T>;
+  /**
+   * `BEGIN ISOLATION LEVEL READ COMMITTED`, the callback, COMMIT; or ROLLBACK when the
+   * callback rejects. Rejects with the first error of the transaction, as the driver
+   * threw it, or with `CommitUnknownError` when COMMIT was sent and never answered.
+   */
+  withTransaction<T>(use: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** An executor over the caller's own Drizzle transaction, or `undefined` if `tx` is none of this driver's. */
+  scopeOf(tx: unknown): ScopeExecutor | undefined;
+  /** A subscription to a channel on a connection of its own; `undefined` where the driver has none. */
+  listen?(channel: string, handlers: ListenHandlers): Subscription;
+  close(): Promise<void>;
+}
+
+/** An executor on a transaction that somebody else ends. */
+export interface ScopeExecutor extends Executor {
+  /** False when the driver knows that the transaction is over; true when it is open or unknown. */
+  mayBeOpen(): boolean;
+}
+
+export interface ListenHandlers {
+  onNotification(payload: string): void;
+  /** After each (re)connection: look at the queues without waiting for a notification. */
+  onConnected(): void;
+  /** The subscription is lost and is being tried again. */
+  onLost(error: unknown): void;
+}
+
+export interface Subscription {
+  close(): Promise<void>;
+}

@@ -20,6 +20,8 @@ export interface ProviderErrorFacts {
  */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
+  /** As on every error that native's client reports from its engine (node-api.md 4.1). */
+  readonly code = 'GenericFailure';
   readonly sqlState: string | undefined;
   readonly outcome: 'unknown' | undefined;
 

@@ -237,6 +237,11 @@ export interface Provider {
   due(): Promise<Due>;
   /** Calls back when a queue may have work; returns the unsubscription. "Look", never "one item". */
   onWakeUp(listener: (queue: QueueName) => void): () => void;
+  /**
+   * Calls back with the instances that an acknowledgement through this object ended, after
+   * its commit; returns the unsubscription. Spares waiters of this process a poll.
+   */
+  onEnded(listener: (instances: readonly string[]) => void): () => void;
   /** Whether wake-ups of other processes arrive, and whether native workers may enqueue silently (design 5.4). */
   wakeUps(): { readonly listening: boolean; readonly sharedWithNative: boolean; readonly notifyTriggers: boolean };
 
@@ -258,6 +263,16 @@ export interface Provider {
     instance: string,
     lastSeenVersion: number,
   ): Promise<{ readonly status: string | null; readonly version: number } | null>;
+  /**
+   * Where instances stand, for any number of waiters in one statement. Unknown instances
+   * are left out; with `endedOnly` so are those that still run.
+   */
+  instanceStates(params: {
+    readonly instances: readonly string[];
+    readonly endedOnly: boolean;
+  }): Promise<InstanceState[]>;
+  /** As {@link getKvValue} for many, in the order of the input, in one statement. */
+  getKvValues(keys: readonly { readonly instance: string; readonly key: string }[]): Promise<(string | null)[]>;
   getKvValue(instance: string, key: string): Promise<string | null>;
   getKvAllValues(instance: string): Promise<Map<string, string>>;
   getInstanceStats(instance: string): Promise<InstanceStats | null>;
@@ -267,6 +282,18 @@ export interface Provider {
 
   /** Stops listeners and timers and, if the provider opened its connection, closes it. */
   close(): Promise<void>;
+}
+
+/** Where the current execution of an instance stands. */
+export interface InstanceState {
+  readonly instance: string;
+  readonly executionId: number;
+  /** `Completed` and `Failed` are the ends; an execution that continued as new is about to be followed. */
+  readonly status: string;
+  /** Output, or the display text of the failure. */
+  readonly output: string | null;
+  readonly customStatus: string | null;
+  readonly customStatusVersion: number;
 }
 
 /** Sizes of an instance's current execution (provider.md 3.1.20; P:T-13 for the KV figures). */

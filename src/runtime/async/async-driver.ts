@@ -1,0 +1,137 @@
+import type { EmittedAction } from '../replay/action.js';
+import type {
+  CustomStatus,
+  DriverOutcome,
+  EnginePort,
+  ExecutionInfo,
+  KeyValueStore,
+  OrchestrationDriver,
+  Token,
+} from '../replay/driver.js';
+import type { AsyncHost, HostedExecution } from './async-host.js';
+import { ForeignAwaitError } from './foreign-await-error.js';
+
+/** The outcome of one durable call; `failure` is the display text of what went wrong. */
+export interface Settlers {
+  readonly resolve: (value: string | null) => void;
+  readonly reject: (failure: string) => void;
+}
+
+/** What the context of an async orchestration is built on. Every call is checked to stand in its own turn. */
+export interface AsyncPort {
+  readonly info: ExecutionInfo;
+  /** Records a decision; `settle` hears of its outcome, at most once. */
+  emit(action: EmittedAction, settle: Settlers): Token;
+  /** As {@link emit}, for decisions without an outcome. */
+  emitDetached(action: EmittedAction): Token;
+  drop(token: Token): void;
+  readonly keyValues: KeyValueStore;
+  readonly customStatus: CustomStatus;
+  readonly replaying: boolean;
+}
+
+/** Runs the user's function on a port; resolves with what it returned, encoded. */
+export type RunAsync = (port: AsyncPort) => Promise<DriverOutcome>;
+
+/**
+ * Drives an async orchestration: one event settles one promise of the engine, then the
+ * code runs until nothing more follows from it (runtime.md 3.0, rule 1). Two ready
+ * promises never race on the order of microtasks, so what ran once replays as it ran.
+ */
+export class AsyncDriver implements OrchestrationDriver, HostedExecution {
+  private readonly waiting = new Map<Token, Settlers>();
+  private finished = false;
+  /** The code continued as new: it waits for something that never comes, and that is right. */
+  private leaving = false;
+  /** Found in a window, or between two turns; the turn that sees it is not committed. */
+  private violation: ForeignAwaitError | undefined;
+
+  constructor(
+    private readonly host: AsyncHost,
+    private readonly port: EnginePort,
+    private readonly info: ExecutionInfo,
+    private readonly run: RunAsync,
+  ) {}
+
+  start(): Promise<void> {
+    return this.step(() => {
+      void this.run(this.makePort()).then(
+        (outcome) => this.finish(outcome),
+        (error: unknown) => this.finish({ kind: 'error', message: String(error) }),
+      );
+    });
+  }
+
+  deliver(token: Token, value: string | null, failed: boolean): Promise<void> {
+    return this.step(() => {
+      const settlers = this.waiting.get(token);
+      this.waiting.delete(token);
+      if (failed) settlers?.reject(value ?? '');
+      else settlers?.resolve(value);
+    });
+  }
+
+  foreignResource(type: string, stack: string): void {
+    this.violation ??= ForeignAwaitError.of(this.info, `something that is not durable was started (${type})`, stack);
+  }
+
+  private async step(act: () => void): Promise<void> {
+    await this.host.drain(this, act);
+    if (!this.finished && !this.leaving && this.waiting.size === 0) {
+      this.violation ??= ForeignAwaitError.of(this.info, 'the code waits, but for nothing durable');
+    }
+    if (this.violation) throw this.violation;
+  }
+
+  private finish(outcome: DriverOutcome): void {
+    if (!this.host.isInside(this)) return this.outside('the function ended outside its turn');
+    this.finished = true;
+    this.port.done(outcome);
+  }
+
+  private outside(what: string): void {
+    this.violation ??= ForeignAwaitError.of(this.info, what, new Error().stack?.split('\n').slice(3).join('\n'));
+  }
+
+  /** A call from outside the window: kept for the next turn's report, and thrown at the caller. */
+  private check(): void {
+    if (this.host.isInside(this) && this.port.active) return;
+    this.outside('its context was used outside its own turn');
+    throw this.violation ?? new Error('unreachable');
+  }
+
+  private makePort(): AsyncPort {
+    const checked = <T>(use: (port: EnginePort) => T): T => {
+      this.check();
+      return use(this.port);
+    };
+    return {
+      info: this.info,
+      emit: (action, settle) =>
+        checked((port) => {
+          const token = port.emit(action);
+          this.waiting.set(token, settle);
+          return token;
+        }),
+      emitDetached: (action) =>
+        checked((port) => {
+          if (action.kind === 'continueAsNew') this.leaving = true;
+          return port.emit(action);
+        }),
+      drop: (token) =>
+        checked((port) => {
+          this.waiting.delete(token);
+          port.drop(token);
+        }),
+      get keyValues() {
+        return checked((port) => port.keyValues);
+      },
+      get customStatus() {
+        return checked((port) => port.customStatus);
+      },
+      get replaying() {
+        return checked((port) => port.replaying);
+      },
+    };
+  }
+}

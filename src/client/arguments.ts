@@ -1,0 +1,66 @@
+import { utf8Length } from '../base/text.js';
+import { problemOfInstanceId, problemOfName, problemOfRootId } from '../wire/identifiers.js';
+import { encodePayload } from '../wire/payload.js';
+import { ArgumentError, InvalidInputError } from './errors.js';
+
+/** @throws ArgumentError */
+export function stringArgument(what: string, value: unknown): string {
+  if (typeof value !== 'string')
+    throw new ArgumentError('StringExpected', `${what} must be a string, got ${typeOf(value)}`);
+  return value;
+}
+
+/** @throws ArgumentError */
+export function booleanArgument(what: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') {
+    throw new ArgumentError('BooleanExpected', `${what} must be true or false, got ${typeOf(value)}`);
+  }
+  return value;
+}
+
+/** A whole number; fractions are cut off as native does. @throws ArgumentError, InvalidInputError */
+export function integerArgument(what: string, value: unknown): number {
+  if (typeof value !== 'number')
+    throw new ArgumentError('NumberExpected', `${what} must be a number, got ${typeOf(value)}`);
+  if (!Number.isFinite(value)) throw new InvalidInputError(`${what} must be a finite number, got ${value}`);
+  return Math.trunc(value);
+}
+
+/** How long to wait, in ms; negative means for ever, as in native. @throws ArgumentError, InvalidInputError */
+export function timeoutArgument(what: string, value: unknown): number {
+  const ms = integerArgument(what, value);
+  return ms < 0 ? Infinity : ms;
+}
+
+/** The id of an instance to be started. @throws ArgumentError, InvalidInputError */
+export function newInstanceId(value: unknown): string {
+  return refusing(stringArgument('instanceId', value), problemOfRootId);
+}
+
+/** The id of any instance, a child included. @throws ArgumentError, InvalidInputError */
+export function instanceId(value: unknown): string {
+  return refusing(stringArgument('instanceId', value), problemOfInstanceId);
+}
+
+/** The name of an orchestration, event or queue. @throws ArgumentError, InvalidInputError */
+export function nameArgument(what: string, value: unknown): string {
+  return refusing(stringArgument(what, value), (name) => problemOfName(what, name));
+}
+
+/** The payload of a value, within the limit. @throws TypeError, InvalidInputError */
+export function payloadArgument(what: string, value: unknown, maxBytes: number): string {
+  const text = encodePayload(value, what);
+  const bytes = utf8Length(text);
+  if (bytes > maxBytes) throw new InvalidInputError(`${what} (${bytes} bytes) exceeds limit (${maxBytes} bytes)`);
+  return text;
+}
+
+function refusing(text: string, problemOf: (text: string) => string | undefined): string {
+  const problem = problemOf(text);
+  if (problem !== undefined) throw new InvalidInputError(problem);
+  return text;
+}
+
+function typeOf(value: unknown): string {
+  return value === null ? 'null' : typeof value;
+}

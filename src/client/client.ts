@@ -1,0 +1,311 @@
+import type { Clock } from '../base/clock.js';
+import { monotonicClock } from '../base/monotonic-clock.js';
+import type { DeleteResult, PruneResult, QueueDepths, SystemMetrics } from '../provider/admin.js';
+import type { InstanceState, InstanceStats, Provider } from '../provider/provider.js';
+import { DEFAULT_MAX_PAYLOAD_BYTES } from '../wire/limits.js';
+import { booleanArgument, instanceId, integerArgument, stringArgument, timeoutArgument } from './arguments.js';
+import { Enqueuer } from './enqueuer.js';
+import { ArgumentError, InvalidInputError, WaitTimeoutError } from './errors.js';
+import type { ExecutionHistoryEvent } from './history-view.js';
+import { viewEvent } from './history-view.js';
+import type { ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, PruneOptions } from './management.js';
+import {
+  deletionError,
+  filterArgument,
+  pruneArgument,
+  pruneError,
+  viewExecutionInfo,
+  viewInstanceInfo,
+  viewTree,
+} from './management.js';
+import { cancelMessage, signalMessage, startMessage } from './messages.js';
+import { SharedPoll } from './shared-poll.js';
+import type { OrchestrationStatus } from './status.js';
+import { hasEnded, parsedStatus, rawStatus } from './status.js';
+import { TransactionClient } from './transaction-client.js';
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+/** Looks of a waiter: 5, 10, 20, 40, 80, 100, 100 … ms, as native. */
+const FIRST_STEP_MS = 5;
+const MAX_STEP_MS = 100;
+const DEFAULT_STATUS_POLL_MS = 500;
+
+export interface ClientOptions {
+  /** Largest input or event data, in bytes of its JSON text. @defaultValue 32 MiB */
+  readonly maxPayloadBytes?: number | undefined;
+  /** Measures time-outs and polls; never what is stored. */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * Starts, steers and watches orchestrations. Only the store connects clients and
+ * runtimes: a client works without any runtime, and in another process.
+ *
+ * Arguments of the wrong type reject with an {@link ArgumentError}, impossible values
+ * with an {@link InvalidInputError}, trouble of the store with a `ProviderError`.
+ */
+export class Client {
+  private readonly provider: Provider;
+  private readonly maxPayloadBytes: number;
+  private readonly enqueuer: Enqueuer;
+  private readonly states: SharedPoll<string, InstanceState | undefined>;
+  private readonly values: SharedPoll<{ instance: string; key: string }, string | null>;
+
+  /** @throws TypeError without a provider */
+  constructor(provider: Provider, options: ClientOptions = {}) {
+    this.provider = providerArgument('Client', provider);
+    this.maxPayloadBytes = options.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES;
+    const clock = options.clock ?? monotonicClock;
+    this.enqueuer = new Enqueuer(provider);
+    this.states = new SharedPoll(
+      clock,
+      (instances) => this.readStates(instances),
+      () =>
+        provider.onEnded((ended) => {
+          const set = new Set(ended);
+          this.states.hint((instance) => set.has(instance));
+        }),
+    );
+    this.values = new SharedPoll(clock, (keys) => provider.getKvValues(keys));
+  }
+
+  // ---- Starting and steering
+
+  /**
+   * Starts an instance with the version that the registry's policy names. Starting an id
+   * that exists is ignored: the first input and result stand.
+   */
+  async startOrchestration(instanceId: string, name: string, input?: unknown): Promise<void> {
+    await this.enqueuer.send(startMessage({ instance: instanceId, name, input, version: null }, this.maxPayloadBytes));
+  }
+
+  /** As {@link startOrchestration}, with a version; one that nobody registered waits. */
+  async startOrchestrationVersioned(instanceId: string, name: string, input: unknown, version: string): Promise<void> {
+    stringArgument('version', version);
+    await this.enqueuer.send(startMessage({ instance: instanceId, name, input, version }, this.maxPayloadBytes));
+  }
+
+  /** Alias of {@link startOrchestration}. */
+  startOrchestrationTyped(instanceId: string, name: string, input?: unknown): Promise<void> {
+    return this.startOrchestration(instanceId, name, input);
+  }
+
+  /** Alias of {@link startOrchestrationVersioned}. */
+  startOrchestrationVersionedTyped(instanceId: string, name: string, input: unknown, version: string): Promise<void> {
+    return this.startOrchestrationVersioned(instanceId, name, input, version);
+  }
+
+  /** Raises an event for whoever waits for it *now*; without a waiter it is lost. Use queues for streams. */
+  async raiseEvent(instanceId: string, eventName: string, data?: unknown): Promise<void> {
+    await this.enqueuer.send(
+      signalMessage('ExternalRaised', { instance: instanceId, name: eventName, data }, this.maxPayloadBytes),
+    );
+  }
+
+  /** Puts a message into a queue of the instance, where it waits until it is taken. */
+  async enqueueEvent(instanceId: string, queueName: string, data?: unknown): Promise<void> {
+    await this.enqueuer.send(
+      signalMessage('QueueMessage', { instance: instanceId, name: queueName, data }, this.maxPayloadBytes),
+    );
+  }
+
+  /** Alias of {@link raiseEvent}. */
+  raiseEventTyped(instanceId: string, eventName: string, data?: unknown): Promise<void> {
+    return this.raiseEvent(instanceId, eventName, data);
+  }
+
+  /** Alias of {@link enqueueEvent}. */
+  enqueueEventTyped(instanceId: string, queueName: string, data?: unknown): Promise<void> {
+    return this.enqueueEvent(instanceId, queueName, data);
+  }
+
+  /** Asks the instance to end; a no-op once it has ended, and the first reason stays. */
+  async cancelInstance(instanceId: string, reason = ''): Promise<void> {
+    await this.enqueuer.send(cancelMessage({ instance: instanceId, reason }));
+  }
+
+  /**
+   * Starts and signals inside the caller's own Drizzle transaction: visible after its
+   * commit, gone after its rollback. Await every call before the transaction ends.
+   * @throws UnsupportedError when `tx` belongs to another driver
+   */
+  withTransaction(tx: unknown): TransactionClient {
+    return new TransactionClient(this.provider.within(tx), this.maxPayloadBytes);
+  }
+
+  // ---- Watching
+
+  /** Where the instance stands now; `output` is the JSON text. */
+  async getStatus(instanceId: string): Promise<OrchestrationStatus> {
+    const [state] = await this.readStates([anyInstance(instanceId)], false);
+    return rawStatus(state);
+  }
+
+  /** Waits for the end. @throws WaitTimeoutError; negative time-outs wait for ever, 0 looks once. */
+  async waitForOrchestration(instanceId: string, timeoutMs = DEFAULT_TIMEOUT_MS): Promise<OrchestrationStatus> {
+    return this.states.wait({
+      query: anyInstance(instanceId),
+      accept: (state) => (hasEnded(state) ? parsedStatus(state) : undefined),
+      timeoutMs: timeoutArgument('timeoutMs', timeoutMs),
+      timedOut: () => new WaitTimeoutError(),
+      firstStepMs: FIRST_STEP_MS,
+      maxStepMs: MAX_STEP_MS,
+    });
+  }
+
+  /** The output itself. @throws Error with the failure's text when the instance failed */
+  async waitForOrchestrationTyped(instanceId: string, timeoutMs = DEFAULT_TIMEOUT_MS): Promise<unknown> {
+    const status = await this.waitForOrchestration(instanceId, timeoutMs);
+    if (status.status === 'Failed') throw new Error(status.error || 'Orchestration failed');
+    return status.output;
+  }
+
+  /** Waits until the custom status is newer than `lastSeenVersion`, or the instance has ended. @throws WaitTimeoutError */
+  async waitForStatusChange(
+    instanceId: string,
+    lastSeenVersion: number,
+    pollIntervalMs = DEFAULT_STATUS_POLL_MS,
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+  ): Promise<OrchestrationStatus> {
+    const seen = integerArgument('lastSeenVersion', lastSeenVersion);
+    const stepMs = integerArgument('pollIntervalMs', pollIntervalMs);
+    if (stepMs < 0) throw new InvalidInputError(`pollIntervalMs must not be negative, got ${stepMs}`);
+    return this.states.wait({
+      query: anyInstance(instanceId),
+      accept: (state) => {
+        const changed = state !== undefined && state.customStatusVersion > seen;
+        return changed || hasEnded(state) ? parsedStatus(state) : undefined;
+      },
+      timeoutMs: timeoutArgument('timeoutMs', timeoutMs),
+      timedOut: () => new WaitTimeoutError(),
+      firstStepMs: stepMs,
+      maxStepMs: stepMs,
+    });
+  }
+
+  /** A value of the instance's key-value store, or `null`. */
+  async getValue(instanceId: string, key: string): Promise<string | null> {
+    return this.provider.getKvValue(anyInstance(instanceId), stringArgument('key', key));
+  }
+
+  /** Waits until the key has a value. @throws Error naming key and instance */
+  async waitForValue(instanceId: string, key: string, timeoutMs = DEFAULT_TIMEOUT_MS): Promise<string> {
+    return this.values.wait({
+      query: { instance: anyInstance(instanceId), key: stringArgument('key', key) },
+      accept: (value) => value ?? undefined,
+      timeoutMs: timeoutArgument('timeoutMs', timeoutMs),
+      timedOut: () => new Error(`Timed out waiting for value '${key}' on instance '${instanceId}'`),
+      firstStepMs: FIRST_STEP_MS,
+      maxStepMs: MAX_STEP_MS,
+    });
+  }
+
+  async getKvAllValues(instanceId: string): Promise<Record<string, string>> {
+    return Object.fromEntries(await this.provider.getKvAllValues(anyInstance(instanceId)));
+  }
+
+  // ---- Management
+
+  /** Newest first. */
+  async listAllInstances(): Promise<string[]> {
+    return this.provider.asManagement().listInstances();
+  }
+
+  /** Newest first; `Running`, `Completed` or `Failed`, exactly; anything else gives nothing. */
+  async listInstancesByStatus(status: string): Promise<string[]> {
+    return this.provider.asManagement().listInstancesByStatus(stringArgument('status', status));
+  }
+
+  async getInstanceInfo(instanceId: string): Promise<InstanceInfo> {
+    return viewInstanceInfo(await this.provider.asManagement().getInstanceInfo(anyInstance(instanceId)));
+  }
+
+  async getExecutionInfo(instanceId: string, executionId: number): Promise<ExecutionInfo> {
+    const execution = integerArgument('executionId', executionId);
+    return viewExecutionInfo(await this.provider.asManagement().getExecutionInfo(anyInstance(instanceId), execution));
+  }
+
+  async listExecutions(instanceId: string): Promise<number[]> {
+    return this.provider.asManagement().listExecutions(anyInstance(instanceId));
+  }
+
+  async readExecutionHistory(instanceId: string, executionId: number): Promise<ExecutionHistoryEvent[]> {
+    const execution = integerArgument('executionId', executionId);
+    const events = await this.provider.asManagement().readHistoryWithExecutionId(anyInstance(instanceId), execution);
+    return events.map(viewEvent);
+  }
+
+  /** The instance and its descendants; an unknown id yields itself. */
+  async getInstanceTree(instanceId: string): Promise<InstanceTree> {
+    return viewTree(await this.provider.asManagement().getInstanceTree(anyInstance(instanceId)));
+  }
+
+  async getOrchestrationStats(instanceId: string): Promise<InstanceStats | null> {
+    return this.provider.getInstanceStats(anyInstance(instanceId));
+  }
+
+  async getSystemMetrics(): Promise<SystemMetrics> {
+    return this.provider.asManagement().getSystemMetrics();
+  }
+
+  async getQueueDepths(): Promise<QueueDepths> {
+    return this.provider.asManagement().getQueueDepths();
+  }
+
+  /**
+   * Deletes a root instance with its whole tree; a running one only with `force`.
+   * @throws InstanceNotFoundError, InstanceRunningError, SubOrchestrationDeleteError
+   */
+  async deleteInstance(instanceId: string, force = false): Promise<DeleteResult> {
+    const instance = anyInstance(instanceId);
+    const forced = booleanArgument('force', force);
+    try {
+      return await this.provider.asManagement().deleteInstance(instance, forced);
+    } catch (error) {
+      throw deletionError(instance, error);
+    }
+  }
+
+  /** Deletes ended roots that match; running ones, children and unknown ids are skipped. */
+  async deleteInstanceBulk(filter: InstanceFilter = {}): Promise<DeleteResult> {
+    return this.provider.asManagement().deleteInstanceBulk(filterArgument(filter));
+  }
+
+  /** Deletes old executions of the instance; the current one stays in any case. @throws InstanceNotFoundError */
+  async pruneExecutions(instanceId: string, options: PruneOptions = {}): Promise<PruneResult> {
+    const instance = anyInstance(instanceId);
+    const prune = pruneArgument(options);
+    try {
+      return await this.provider.asManagement().pruneExecutions(instance, prune);
+    } catch (error) {
+      throw pruneError(instance, error);
+    }
+  }
+
+  async pruneExecutionsBulk(filter: InstanceFilter = {}, options: PruneOptions = {}): Promise<PruneResult> {
+    return this.provider.asManagement().pruneExecutionsBulk(filterArgument(filter), pruneArgument(options));
+  }
+
+  private async readStates(
+    instances: readonly string[],
+    endedOnly = false,
+  ): Promise<readonly (InstanceState | undefined)[]> {
+    const states = await this.provider.instanceStates({ instances: [...new Set(instances)], endedOnly });
+    const byInstance = new Map(states.map((state) => [state.instance, state]));
+    return instances.map((instance) => byInstance.get(instance));
+  }
+}
+
+/** @throws TypeError for nothing, ArgumentError for something else than a provider */
+export function providerArgument(className: string, provider: unknown): Provider {
+  if (provider === undefined || provider === null) throw new TypeError(`${className} needs a provider`);
+  if (typeof (provider as Partial<Provider>).fetchOrchestrationItems !== 'function') {
+    throw new ArgumentError('InvalidArg', `${className} needs a provider, got something else`);
+  }
+  return provider as Provider;
+}
+
+/** Named apart from the methods' parameter. */
+const anyInstance = instanceId;
+
+export type { DeleteResult, InstanceStats, PruneResult, QueueDepths, SystemMetrics };

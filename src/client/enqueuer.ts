@@ -1,0 +1,31 @@
+import { NaturalBatcher } from '../base/natural-batcher.js';
+import type { Provider, Result } from '../provider/provider.js';
+import { ProviderError } from '../provider/provider-error.js';
+import type { WorkItem } from '../wire/work-item.js';
+
+/** One statement carries at most so many messages. */
+const MAX_BATCH = 500;
+
+/** Sends messages to orchestrations; those that come up while a statement is in flight travel in the next one. */
+export class Enqueuer {
+  private readonly batcher: NaturalBatcher<WorkItem, Result>;
+
+  constructor(provider: Provider) {
+    this.batcher = new NaturalBatcher({
+      flush: (items) => provider.enqueueForOrchestrator(items.map((item) => ({ item }))),
+      failed: (error) => ({ ok: false, error: asProviderError(error) }),
+      maxElements: MAX_BATCH,
+    });
+  }
+
+  /** Resolves when the message is stored. @throws ProviderError */
+  async send(item: WorkItem): Promise<void> {
+    const result = await this.batcher.send(item);
+    if (!result.ok) throw result.error;
+  }
+}
+
+function asProviderError(error: unknown): ProviderError {
+  if (ProviderError.is(error)) return error;
+  return ProviderError.permanent('enqueue_orchestrator_work', 'the provider failed', { cause: error });
+}

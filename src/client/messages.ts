@@ -1,0 +1,46 @@
+import type { WorkItem } from '../wire/work-item.js';
+import { instanceId, nameArgument, newInstanceId, payloadArgument, stringArgument } from './arguments.js';
+
+/** A start of a new instance. @throws ArgumentError, InvalidInputError, TypeError */
+export function startMessage(
+  params: { readonly instance: unknown; readonly name: unknown; readonly input: unknown; readonly version: unknown },
+  maxPayloadBytes: number,
+): WorkItem {
+  const orchestration = nameArgument('orchestration name', params.name);
+  return {
+    kind: 'StartOrchestration',
+    instance: newInstanceId(params.instance),
+    orchestration,
+    input: payloadArgument(`the input of orchestration '${orchestration}'`, params.input, maxPayloadBytes),
+    // Not checked: a version that nobody can have waits like an unregistered one.
+    version: params.version === null ? null : stringArgument('version', params.version),
+    parentInstance: null,
+    parentId: null,
+    executionId: 1,
+  };
+}
+
+/** An event or a queue message for an instance. @throws ArgumentError, InvalidInputError, TypeError */
+export function signalMessage(
+  kind: 'ExternalRaised' | 'QueueMessage',
+  params: { readonly instance: unknown; readonly name: unknown; readonly data: unknown },
+  maxPayloadBytes: number,
+): WorkItem {
+  const what = kind === 'ExternalRaised' ? 'event' : 'queue';
+  const name = nameArgument(`${what} name`, params.name);
+  return {
+    kind,
+    instance: instanceId(params.instance),
+    name,
+    data: payloadArgument(`the data for ${what} '${name}'`, params.data, maxPayloadBytes),
+  };
+}
+
+/** @throws ArgumentError, InvalidInputError */
+export function cancelMessage(params: { readonly instance: unknown; readonly reason: unknown }): WorkItem {
+  return {
+    kind: 'CancelInstance',
+    instance: instanceId(params.instance),
+    reason: stringArgument('reason', params.reason),
+  };
+}

@@ -1,0 +1,155 @@
+import type { Clock } from '../base/clock.js';
+import { Gate } from '../base/gate.js';
+
+/** One caller that waits for an answer. */
+interface Waiter<Query, Answer, Value> {
+  readonly query: Query;
+  /** The value to resolve with, or `undefined` to go on waiting. */
+  readonly accept: (answer: Answer) => Value | undefined;
+  readonly timedOut: () => Error;
+  readonly deadlineMs: number;
+  /** Longest pause between two looks of this waiter. */
+  readonly maxStepMs: number;
+  nextAtMs: number;
+  stepMs: number;
+  readonly resolve: (value: Value) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What a caller waits for. */
+export interface Wait<Query, Answer, Value> {
+  readonly query: Query;
+  readonly accept: (answer: Answer) => Value | undefined;
+  /** `Infinity` waits for ever; with 0 it is still looked once. */
+  readonly timeoutMs: number;
+  readonly timedOut: () => Error;
+  /** Pause after the first look; doubles up to `maxStepMs`. */
+  readonly firstStepMs: number;
+  readonly maxStepMs: number;
+}
+
+/** Looks of one poll are at least so far apart, whatever the number of waiters. */
+const MIN_SPACING_MS = 5;
+/** The same while hints arrive: then it is they that bring the news, and polling is the safety net. */
+const HINTED_SPACING_MS = 20;
+/** How long after a hint more hints are expected. */
+const HINT_MEMORY_MS = 5_000;
+/** One statement asks for at most so many. */
+const MAX_QUERIES = 1000;
+
+/**
+ * One loop for all who wait: whoever is due is asked for in a single statement, so
+ * waiting costs a query per look and not one per waiter. Runs only while somebody waits.
+ */
+export class SharedPoll<Query, Answer> {
+  private readonly waiters = new Set<Waiter<Query, Answer, unknown>>();
+  private readonly gate: Gate;
+  private running = false;
+  private hinted = false;
+  private lastHintAtMs = -Infinity;
+  private lastLookAtMs = -Infinity;
+
+  constructor(
+    private readonly clock: Clock,
+    /** Answers in the order of the queries. */
+    private readonly read: (queries: readonly Query[]) => Promise<readonly Answer[]>,
+    /** Called when somebody begins to wait, e.g. to subscribe to hints; its answer, when nobody waits any more. */
+    private readonly whileWaiting: () => () => void = () => () => undefined,
+  ) {
+    this.gate = new Gate(clock);
+  }
+
+  /** Resolves with what `accept` returned, or rejects: in time by `timedOut`, at once when reading fails. */
+  wait<Value>(wait: Wait<Query, Answer, Value>): Promise<Value> {
+    return new Promise<Value>((resolve, reject) => {
+      const nowMs = this.clock.nowMs();
+      const waiter: Waiter<Query, Answer, Value> = {
+        query: wait.query,
+        accept: wait.accept,
+        timedOut: wait.timedOut,
+        deadlineMs: nowMs + wait.timeoutMs,
+        maxStepMs: wait.maxStepMs,
+        nextAtMs: nowMs,
+        stepMs: wait.firstStepMs,
+        resolve,
+        reject,
+      };
+      this.waiters.add(waiter as Waiter<Query, Answer, unknown>);
+      this.look();
+    });
+  }
+
+  /** Something happened: the waiters that `concerned` names look again at once. */
+  hint(concerned: (query: Query) => boolean): void {
+    const nowMs = this.clock.nowMs();
+    this.lastHintAtMs = nowMs;
+    for (const waiter of this.waiters) {
+      if (!concerned(waiter.query)) continue;
+      waiter.nextAtMs = nowMs;
+      this.hinted = true;
+    }
+    if (this.hinted) this.look();
+  }
+
+  private look(): void {
+    this.gate.wake();
+    if (!this.running) void this.run();
+  }
+
+  private async run(): Promise<void> {
+    this.running = true;
+    const stopHints = this.whileWaiting();
+    // Callers of the same tick share the first look.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.waiters.size > 0) {
+      this.gate.reset();
+      const pauseMs = this.nextAtMs() - this.clock.nowMs();
+      if (pauseMs > 0) await this.gate.wait(pauseMs);
+      else await this.lookOnce();
+    }
+    stopHints();
+    this.running = false;
+  }
+
+  /** When to look next. A hint is followed at once; what is due by time keeps the spacing. */
+  private nextAtMs(): number {
+    if (this.hinted) return -Infinity;
+    let earliest = Infinity;
+    for (const { nextAtMs } of this.waiters) if (nextAtMs < earliest) earliest = nextAtMs;
+    const hintsExpected = this.clock.nowMs() - this.lastHintAtMs < HINT_MEMORY_MS;
+    return Math.max(earliest, this.lastLookAtMs + (hintsExpected ? HINTED_SPACING_MS : MIN_SPACING_MS));
+  }
+
+  private async lookOnce(): Promise<void> {
+    const nowMs = this.clock.nowMs();
+    this.hinted = false;
+    this.lastLookAtMs = nowMs;
+    const due: Waiter<Query, Answer, unknown>[] = [];
+    for (const waiter of this.waiters) {
+      if (waiter.nextAtMs <= nowMs) due.push(waiter);
+      if (due.length === MAX_QUERIES) break;
+    }
+    let answers: readonly Answer[];
+    try {
+      answers = await this.read(due.map(({ query }) => query));
+    } catch (error) {
+      for (const waiter of due) this.end(waiter, () => waiter.reject(error));
+      return;
+    }
+    const afterMs = this.clock.nowMs();
+    due.forEach((waiter, index) => {
+      const value = waiter.accept(answers[index] as Answer);
+      if (value !== undefined) this.end(waiter, () => waiter.resolve(value));
+      else if (afterMs >= waiter.deadlineMs) this.end(waiter, () => waiter.reject(waiter.timedOut()));
+      else {
+        waiter.nextAtMs = Math.min(afterMs + waiter.stepMs, waiter.deadlineMs);
+        waiter.stepMs = Math.min(waiter.stepMs * 2, waiter.maxStepMs);
+      }
+    });
+  }
+
+  private end(waiter: Waiter<Query, Answer, unknown>, settle: () => void): void {
+    this.waiters.delete(waiter);
+    settle();
+  }
+}

@@ -6,7 +6,7 @@ export interface Check {
   readonly id: string;
   /** The rule, as the title of the test states it. */
   readonly rule: string;
-  run(t: Trial): Promise<void>;
+  readonly run: (t: Trial) => Promise<void>;
 }
 
 export interface CheckGroup {

@@ -64,7 +64,7 @@ export interface DescribeProvider {
   /** Titles of the tests start with it. */
   readonly name: string;
   /** Called before each check; the storage it gives must be empty. */
-  open(): Promise<ProviderUnderTest>;
+  readonly open: () => Promise<ProviderUnderTest>;
   /** What this provider cannot show on this database, and why. */
   readonly skips?: Skips;
   /** @defaultValue the runner's global functions */

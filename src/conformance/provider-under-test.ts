@@ -48,9 +48,9 @@ export interface ForeignTransaction {
 
 export interface UserTransactions {
   /** Commits when `use` resolves, rolls back when it rejects. */
-  run<T>(use: (tx: unknown) => Promise<T>): Promise<T>;
+  readonly run: <T>(use: (tx: unknown) => Promise<T>) => Promise<T>;
   /** A transaction inside `tx`. */
-  savepoint<T>(tx: unknown, use: (tx: unknown) => Promise<T>): Promise<T>;
+  readonly savepoint: <T>(tx: unknown, use: (tx: unknown) => Promise<T>) => Promise<T>;
 }
 
 export interface FreshStart {

@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import type { DataType, IMemoryDb } from 'pg-mem';
+import { fnv1a64 } from '../../base/fnv1a.js';
+import { utf8Length } from '../../base/text.js';
+
+/** What the functions need of the emulated server. */
+export interface FunctionHost {
+  /** Number of the transaction that runs now. */
+  transactionId(): number;
+  /** Sent when the transaction commits. */
+  notify(channel: string, payload: string): void;
+}
+
+/** Registers the functions of PostgreSQL that pg-mem lacks and that this package's SQL, or a test, may call. */
+export function registerFunctions(db: IMemoryDb, host: FunctionHost): void {
+  const register = (
+    name: string,
+    args: readonly `${DataType}`[],
+    returns: `${DataType}`,
+    implementation: (...values: never[]) => unknown,
+    { impure = false } = {},
+  ) => {
+    db.public.registerFunction({
+      name,
+      args: args as DataType[],
+      returns: returns as DataType,
+      implementation: implementation as () => never,
+      impure,
+    });
+  };
+
+  // Locks: one transaction runs at a time, so a lock is always free.
+  for (const args of [['integer'], ['bigint'], ['integer', 'integer']] as const) {
+    for (const suffix of ['', '_shared']) {
+      register(`pg_try_advisory_xact_lock${suffix}`, args, 'bool', () => true, { impure: true });
+      register(`pg_try_advisory_lock${suffix}`, args, 'bool', () => true, { impure: true });
+      register(`pg_advisory_xact_lock${suffix}`, args, 'null', () => null, { impure: true });
+      register(`pg_advisory_lock${suffix}`, args, 'null', () => null, { impure: true });
+      register(`pg_advisory_unlock${suffix}`, args, 'bool', () => true, { impure: true });
+    }
+  }
+  // Another hash than PostgreSQL's; only its being a function of the text matters here.
+  register('hashtext', ['text'], 'integer', (text: string) => Number(BigInt.asIntN(32, fnv1a64(text))));
+  register('hashtextextended', ['text', 'integer'], 'bigint', (text: string) =>
+    Number(BigInt.asIntN(53, fnv1a64(text))),
+  );
+
+  register('pg_current_xact_id', [], 'bigint', () => host.transactionId(), { impure: true });
+  register('txid_current', [], 'bigint', () => host.transactionId(), { impure: true });
+  register('pg_notify', ['text', 'text'], 'null', (channel: string, payload: string) => host.notify(channel, payload), {
+    impure: true,
+  });
+  register('pg_backend_pid', [], 'integer', () => process.pid, { impure: true });
+
+  for (const name of ['clock_timestamp', 'statement_timestamp', 'transaction_timestamp']) {
+    register(name, [], 'timestamptz', () => new Date(), { impure: true });
+  }
+  register('to_timestamp', ['float'], 'timestamptz', (seconds: number) => new Date(Math.round(seconds * 1000)));
+  register('gen_random_uuid', [], 'uuid', () => randomUUID(), { impure: true });
+
+  register('octet_length', ['text'], 'integer', (text: string) => utf8Length(text));
+  for (const name of ['length', 'char_length']) {
+    register(name, ['text'], 'integer', (text: string) => Array.from(text).length);
+  }
+  register('version', [], 'text', () => 'PostgreSQL (pg-mem)');
+}

@@ -27,9 +27,7 @@ function fields<R extends Record<string, unknown>, O extends Record<string, unkn
 }
 
 const application: fc.Arbitrary<ApplicationErrorKind> = fc.oneof(
-  fc
-    .constantFrom('ActivityFailed', 'OrchestrationFailed', 'Panicked')
-    .map((kind) => ({ kind }) as ApplicationErrorKind),
+  fc.constantFrom('ActivityFailed', 'OrchestrationFailed', 'Panicked').map((kind) => ({ kind })),
   text.map((reason) => ({ kind: 'Cancelled' as const, reason })),
 );
 
@@ -105,7 +103,7 @@ const body: fc.Arbitrary<EventBody> = fc.oneof(
   fc.record({ ...kindOf('KeyValueSet'), key: text, value: text, lastUpdatedAtMs: moment }),
   fc.record({ ...kindOf('KeyValueCleared'), key: text }),
   fc.record(kindOf('KeyValuesCleared')),
-) as fc.Arbitrary<EventBody>;
+);
 
 const event: fc.Arbitrary<HistoryEvent> = fc
   .tuple(
@@ -160,7 +158,7 @@ const item: fc.Arbitrary<WorkItem> = fc.oneof(
     },
     { initialCustomStatus: text, parentInstance: text, parentId: id, parentExecutionId: id },
   ),
-) as fc.Arbitrary<WorkItem>;
+);
 
 /** The same JSON with other white space and the keys of `jsonb`: by length, then bytewise. */
 function asJsonb(stored: string): string {

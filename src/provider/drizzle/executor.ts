@@ -43,12 +43,20 @@ export interface Driver {
    * threw it, or with `CommitUnknownError` when COMMIT was sent and never answered.
    */
   withTransaction<T>(use: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** One writing statement, for drivers that need no BEGIN and COMMIT around it. */
+  runAlone?<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]>;
   /** An executor over the caller's own Drizzle transaction, or `undefined` if `tx` is none of this driver's. */
   scopeOf(tx: unknown): ScopeExecutor | undefined;
   /** A subscription to a channel on a connection of its own; `undefined` where the driver has none. */
   listen?(channel: string, handlers: ListenHandlers): Subscription;
   close(): Promise<void>;
 }
+
+/**
+ * Where a client behind a Drizzle database carries a driver of its own, for clients
+ * that this package does not know: a function of the driver options that makes it.
+ */
+export const DRIVER_OF_CLIENT = Symbol.for('duroxide-drizzle.driver');
 
 /** An executor on a transaction that somebody else ends. */
 export interface ScopeExecutor extends Executor {

@@ -1,0 +1,44 @@
+import { type Clock, SystemClock } from '../../base/clock.js';
+import { consoleLogger, guardedLogger, type Logger } from '../../base/logger.js';
+import { assertSchemaName } from '../../schema/schema-name.js';
+import { defineSchema } from '../../schema/tables.js';
+import type { ProviderContext } from './context.js';
+import type { Driver } from './executor.js';
+import { type Compilable, compile, type DecodeRow, type Statement } from './statement.js';
+
+export interface ContextOptions {
+  /** @defaultValue `public` */
+  readonly schema?: string | undefined;
+  /** @defaultValue the host's time, uncorrected */
+  readonly clock?: Clock | undefined;
+  readonly logger?: Logger | undefined;
+  readonly random?: (() => number) | undefined;
+  /** @defaultValue `10` */
+  readonly quarantineAttempts?: number | undefined;
+  readonly wake?: ProviderContext['wake'] | undefined;
+}
+
+/**
+ * What the operations work with, over a driver.
+ * @throws RangeError for an invalid schema name
+ */
+export function createContext(driver: Driver, options: ContextOptions = {}): ProviderContext {
+  const { schema = 'public', clock = new SystemClock(), random = Math.random, quarantineAttempts = 10 } = options;
+  assertSchemaName(schema);
+  const statements = new Map<string, Statement<unknown>>();
+  return {
+    schema,
+    tables: defineSchema(schema),
+    driver,
+    clock,
+    logger: guardedLogger(options.logger ?? consoleLogger),
+    random,
+    quarantineAttempts,
+    statement<Row>(key: string, build: () => Compilable, decode: DecodeRow<Row>): Statement<Row> {
+      let statement = statements.get(key);
+      if (statement === undefined) statements.set(key, (statement = compile(build(), decode)));
+      return statement as Statement<Row>;
+    },
+    wake: options.wake ?? (() => {}),
+  };
+}

@@ -1,0 +1,52 @@
+import { consoleLogger, type Logger } from '../../../base/logger.js';
+import { UnsupportedError } from '../../provider-error.js';
+import { type Driver, DRIVER_OF_CLIENT } from '../executor.js';
+import { isPgClient, isPgPool } from './node-postgres-client.js';
+import { exclusivePool } from './node-postgres-exclusive.js';
+import { NodePostgresDriver } from './node-postgres.js';
+import { isPglite, PgliteDriver } from './pglite.js';
+
+export interface DriverOptions {
+  /**
+   * Prepare statements by name, once per connection. `false` behind a pooler in
+   * transaction mode that does not keep them.
+   * @defaultValue `true`
+   */
+  readonly namedStatements?: boolean | undefined;
+  /** A single `pg.Client` is given that nobody else uses. @defaultValue `false` */
+  readonly exclusive?: boolean | undefined;
+  /** Whether closing the provider closes the client behind the database. @defaultValue `false` */
+  readonly ownsClient?: boolean | undefined;
+  readonly logger?: Logger | undefined;
+}
+
+/** A Drizzle database; only the driver's client behind it and its transactions matter to us. */
+export interface DrizzleDatabase {
+  readonly $client?: unknown;
+}
+
+/**
+ * The driver for a Drizzle database, chosen by the shape of its client. No driver
+ * package is imported: all are optional peers, and the application has the one it uses.
+ * @throws UnsupportedError with advice
+ */
+export function driverFor(db: DrizzleDatabase, options: DriverOptions = {}): Driver {
+  const client = db.$client;
+  const { namedStatements = true, exclusive = false, ownsClient = false, logger = consoleLogger } = options;
+  const nodePostgres = { namedStatements, logger, ownsPool: ownsClient };
+  if (bringsDriver(client)) return client[DRIVER_OF_CLIENT](options);
+  if (isPgPool(client)) return new NodePostgresDriver(client, nodePostgres);
+  if (isPglite(client)) return new PgliteDriver(client, { ownsClient });
+  if (isPgClient(client)) {
+    if (exclusive) return new NodePostgresDriver(exclusivePool(client), nodePostgres);
+    throw new UnsupportedError(
+      'a single pg.Client cannot be shared: a transaction of ours would swallow other statements on it. ' +
+        'Hand in a pg.Pool, or set exclusive: true for a client that nothing else uses',
+    );
+  }
+  throw new UnsupportedError('unknown kind of Drizzle database: expected one over a pg.Pool or PGlite');
+}
+
+function bringsDriver(client: unknown): client is { [DRIVER_OF_CLIENT](options: DriverOptions): Driver } {
+  return typeof client === 'object' && client !== null && DRIVER_OF_CLIENT in client;
+}

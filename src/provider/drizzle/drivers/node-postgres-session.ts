@@ -1,0 +1,207 @@
+import type { SqlValues, Transaction } from '../executor.js';
+import type { Cell, Statement } from '../statement.js';
+import {
+  CommitUnknownError,
+  isConnectionError,
+  leavesCommitOpen,
+  markConnectionError,
+  serverErrorOf,
+} from './connection-errors.js';
+import type { BatchClass, BatchPart, PartResult } from './node-postgres-batch.js';
+import type { PgClient } from './node-postgres-client.js';
+import { parameterText } from './parameter-text.js';
+import type { StatementNames } from './statement-names.js';
+
+const BEGIN: BatchPart = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED', name: undefined, values: [] };
+const COMMIT: BatchPart = { text: 'COMMIT', name: undefined, values: [] };
+
+export interface SessionOptions {
+  readonly client: PgClient;
+  readonly Batch: BatchClass;
+  readonly names: StatementNames;
+}
+
+/** Issues statements on a client at once, each with a Sync of its own. */
+export class PgSession {
+  constructor(protected readonly options: SessionOptions) {}
+
+  // An async function runs up to its first await in the tick of the call.
+  async run<Row>(statement: Statement<Row>, values: SqlValues = {}): Promise<Row[]> {
+    const [result] = await this.send([this.partOf(statement, values)]);
+    return decodeRows(statement, result);
+  }
+
+  async script(sql: string): Promise<void> {
+    try {
+      await this.options.client.query(sql);
+    } catch (error) {
+      throw markConnectionError(error);
+    }
+  }
+
+  protected partOf(statement: Statement<unknown>, values: SqlValues): BatchPart {
+    return {
+      text: statement.text,
+      name: this.options.names.nameOf(statement),
+      values: statement.bind(values).map(parameterText),
+    };
+  }
+
+  private async send(parts: readonly BatchPart[]): Promise<readonly PartResult[]> {
+    const { results, error } = await sendBatch(this.options, parts);
+    if (error) throw error;
+    return results;
+  }
+}
+
+/** A statement that waits for the next batch. */
+interface Pending {
+  readonly part: BatchPart;
+  readonly resolve: (result: PartResult) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * A transaction on a client that is ours until its end. Statements issued in one tick,
+ * or while an answer is awaited, travel together.
+ */
+export class PgTransaction extends PgSession implements Transaction {
+  private pending: Pending[] = [];
+  private flushing: Promise<void> | undefined;
+  private begun = false;
+  private over = false;
+  /** The first failure of any statement: what comes after it are consequences. */
+  private firstError: Error | undefined;
+  private commit: Promise<PartResult> | undefined;
+  /** Set when ROLLBACK was not possible: the client must not go back to its pool. */
+  rollbackError: Error | undefined;
+
+  /** Runs `use` and commits. @throws the first error of the transaction, or what `use` threw */
+  async perform<T>(use: (tx: Transaction) => Promise<T>): Promise<T> {
+    let value: T;
+    try {
+      value = await use(this);
+    } catch (error) {
+      this.over = true;
+      await this.rollback();
+      // A driver's error is at best the first one and at worst `25P02`; an error of the caller's stands.
+      const isConsequence = serverErrorOf(error) !== undefined || this.firstError === undefined;
+      throw isConsequence ? (this.firstError ?? error) : error;
+    }
+    this.over = true;
+    try {
+      if (this.begun || this.pending.length > 0) await this.finish();
+    } catch (error) {
+      await this.rollback();
+      throw error;
+    }
+    return value;
+  }
+
+  override run<Row>(statement: Statement<Row>, values: SqlValues = {}): Promise<Row[]> {
+    const rows = this.runInBatch(statement, values);
+    // Whoever does not look at a failure meets it again at the commit.
+    rows.catch(() => {});
+    return rows;
+  }
+
+  runLast<Row>(statement: Statement<Row>, values: SqlValues = {}): Promise<Row[]> {
+    const rows = this.run(statement, values);
+    if (!this.over && !this.commit) this.enqueueCommit();
+    return rows;
+  }
+
+  override async script(sql: string): Promise<void> {
+    if (this.over || this.commit) throw new Error('this transaction is over');
+    if (!this.begun && this.pending.length === 0) await this.enqueue(BEGIN);
+    while (this.flushing) await this.flushing;
+    if (this.firstError) throw this.firstError;
+    try {
+      await super.script(sql);
+    } catch (error) {
+      this.firstError ??= error as Error;
+      throw error;
+    }
+  }
+
+  private async runInBatch<Row>(statement: Statement<Row>, values: SqlValues): Promise<Row[]> {
+    if (this.over || this.commit) throw new Error('this transaction is over');
+    return decodeRows(statement, await this.enqueue(this.partOf(statement, values)));
+  }
+
+  private enqueueCommit(): void {
+    this.commit = this.enqueue(COMMIT);
+    this.commit.catch(() => {});
+  }
+
+  private async finish(): Promise<void> {
+    if (!this.commit) this.enqueueCommit();
+    const answer = await this.commit;
+    if (answer?.command === 'COMMIT') return;
+    throw this.firstError ?? new Error('the server rolled the transaction back');
+  }
+
+  private enqueue(part: BatchPart): Promise<PartResult> {
+    if (this.firstError) return Promise.reject(this.firstError);
+    const answer = new Promise<PartResult>((resolve, reject) => this.pending.push({ part, resolve, reject }));
+    // By microtask: all that the caller issues in this tick goes into the same batch.
+    this.flushing ??= Promise.resolve().then(() => this.flush());
+    return answer;
+  }
+
+  private async flush(): Promise<void> {
+    while (this.pending.length > 0) {
+      const batch = this.pending;
+      this.pending = [];
+      if (!this.begun && batch[0]?.part !== BEGIN) batch.unshift({ part: BEGIN, resolve: () => {}, reject: () => {} });
+      this.begun = true;
+      await this.exchange(batch);
+    }
+    this.flushing = undefined;
+  }
+
+  private async exchange(batch: readonly Pending[]): Promise<void> {
+    const { results, error, sent } = await sendBatch(
+      this.options,
+      batch.map(({ part }) => part),
+    );
+    results.forEach((result, index) => batch[index]?.resolve(result));
+    if (!error) return;
+    this.firstError ??= this.isCommitOpen(batch, results.length, error, sent) ? new CommitUnknownError(error) : error;
+    for (const { reject } of batch.slice(results.length)) reject(this.firstError);
+    for (const { reject } of this.pending.splice(0)) reject(this.firstError);
+  }
+
+  /** Whether COMMIT may have been carried out although `error` is all we got. */
+  private isCommitOpen(batch: readonly Pending[], done: number, error: Error, sent: boolean): boolean {
+    const commitAt = batch.findIndex(({ part }) => part === COMMIT);
+    if (commitAt < 0 || !sent) return false;
+    const fromServer = serverErrorOf(error);
+    // An answer to an earlier statement: the server skipped the COMMIT.
+    return fromServer === undefined || (done === commitAt && leavesCommitOpen(fromServer));
+  }
+
+  private async rollback(): Promise<void> {
+    while (this.flushing) await this.flushing;
+    if (!this.begun) return;
+    if (isConnectionError(this.firstError)) {
+      this.rollbackError = this.firstError;
+      return;
+    }
+    const { error } = await sendBatch(this.options, [{ text: 'ROLLBACK', name: undefined, values: [] }]);
+    if (error) this.rollbackError = error;
+  }
+}
+
+async function sendBatch({ client, Batch, names }: SessionOptions, parts: readonly BatchPart[]) {
+  const batch = new Batch(parts);
+  client.query(batch);
+  const outcome = await batch.outcome;
+  if (!outcome.error) return outcome;
+  names.learn(outcome.error, parts[outcome.results.length]?.name);
+  return { ...outcome, error: markConnectionError(outcome.error) };
+}
+
+function decodeRows<Row>(statement: Statement<Row>, result: PartResult | undefined): Row[] {
+  return (result?.rows ?? []).map((cells: readonly Cell[]) => statement.decode(cells));
+}

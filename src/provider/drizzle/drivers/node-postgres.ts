@@ -1,0 +1,130 @@
+import type { Logger } from '../../../base/logger.js';
+import { UnsupportedError } from '../../provider-error.js';
+import type { Driver, Executor, ScopeExecutor, Transaction } from '../executor.js';
+import { isConnectionError, markConnectionError, serverErrorOf } from './connection-errors.js';
+import type { BatchClass } from './node-postgres-batch.js';
+import { batchClassFor, isPgClient, type PgClient, type PgPool, type PgPoolClient } from './node-postgres-client.js';
+import { PgSession, PgTransaction } from './node-postgres-session.js';
+import { StatementNames } from './statement-names.js';
+
+export interface NodePostgresOptions {
+  readonly namedStatements: boolean;
+  readonly logger: Logger;
+  /** Whether `close` ends the pool. */
+  readonly ownsPool: boolean;
+}
+
+/** How many clients in a row may turn out to be in somebody's transaction before we give up. */
+const MAX_UNCLEAN_CLIENTS = 20;
+
+/** Over a `pg.Pool`, the application's or our own. */
+export class NodePostgresDriver implements Driver {
+  readonly kind = 'node-postgres';
+  private readonly Batch: BatchClass;
+  private readonly names: StatementNames;
+  private closed = false;
+
+  /** @throws UnsupportedError for a pool of pg-native, which takes no query objects */
+  constructor(
+    private readonly pool: PgPool,
+    private readonly options: NodePostgresOptions,
+  ) {
+    const Batch = batchClassFor(pool.Client);
+    if (!Batch) throw new UnsupportedError('pg-native is not supported: hand in a Pool of the JavaScript client of pg');
+    this.Batch = Batch;
+    this.names = new StatementNames(options.namedStatements, options.logger);
+    pool.on('error', this.onPoolError);
+  }
+
+  get canOpenSecondConnection(): boolean {
+    return (this.pool.options.max ?? 10) > 1;
+  }
+
+  async withConnection<T>(use: (executor: Executor) => Promise<T>): Promise<T> {
+    return this.lease((client) => use(new PgSession({ client, Batch: this.Batch, names: this.names })));
+  }
+
+  async withTransaction<T>(use: (tx: Transaction) => Promise<T>): Promise<T> {
+    return this.lease(async (client, discard) => {
+      const tx = new PgTransaction({ client, Batch: this.Batch, names: this.names });
+      try {
+        return await tx.perform(use);
+      } finally {
+        if (tx.rollbackError) discard(tx.rollbackError);
+      }
+    });
+  }
+
+  scopeOf(tx: unknown): ScopeExecutor | undefined {
+    const client = (tx as { session?: { client?: unknown } } | null)?.session?.client;
+    if (!isPgClient(client)) return undefined;
+    const Batch = batchClassFor((client as object).constructor) ?? this.Batch;
+    const session = new PgSession({ client, Batch, names: this.names });
+    return {
+      run: (statement, values) => session.run(statement, values),
+      script: (sql) => session.script(sql),
+      mayBeOpen: () => client.getTransactionStatus?.() !== 'I',
+    };
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    if (this.options.ownsPool) await this.pool.end();
+    this.pool.off('error', this.onPoolError);
+  }
+
+  /**
+   * Takes a client for as long as `use` runs. It goes back only if it is known to be
+   * usable: a connection that failed, or is still in a transaction, is discarded.
+   */
+  private async lease<T>(use: (client: PgClient, discard: (error: Error) => void) => Promise<T>): Promise<T> {
+    const client = await this.takeClient();
+    let broken: Error | undefined;
+    const discard = (error: Error) => {
+      broken ??= error;
+    };
+    // The pool listens only while the client is idle; without a listener the process would end.
+    client.on('error', discard);
+    try {
+      return await use(client, discard);
+    } catch (error) {
+      if (error instanceof Error && endsConnection(error)) discard(error);
+      throw error;
+    } finally {
+      if (isInTransaction(client)) discard(new Error('a transaction was left open'));
+      client.release(broken);
+      client.off('error', discard);
+    }
+  }
+
+  private async takeClient(): Promise<PgPoolClient> {
+    for (let tries = 0; tries < MAX_UNCLEAN_CLIENTS; tries++) {
+      let client: PgPoolClient;
+      try {
+        client = await this.pool.connect();
+      } catch (error) {
+        throw markConnectionError(error);
+      }
+      if (!isInTransaction(client)) return client;
+      // Somebody else released it in the middle of a transaction; our BEGIN would join theirs.
+      client.release(new Error('released in the middle of a transaction'));
+    }
+    throw markConnectionError(new Error('all clients of the pool are in the middle of a transaction'));
+  }
+
+  /** An idle client failed; the pool has replaced it already. */
+  private readonly onPoolError = (error: Error): void => {
+    this.options.logger.warn({ error: error.message }, 'an idle database connection failed');
+  };
+}
+
+function isInTransaction(client: PgClient): boolean {
+  const status = client.getTransactionStatus?.();
+  return status === 'T' || status === 'E';
+}
+
+/** Whether the client is of no use after `error`: the connection failed, or the server hangs up. */
+function endsConnection(error: Error): boolean {
+  return isConnectionError(error) || /^(08|57P|25P03|25006)/.test(serverErrorOf(error)?.code ?? '');
+}

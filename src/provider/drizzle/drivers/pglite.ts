@@ -1,0 +1,190 @@
+import type { Driver, Executor, ScopeExecutor, SqlValues, Transaction } from '../executor.js';
+import type { Cell, Statement } from '../statement.js';
+import { CommitUnknownError, markConnectionError, serverErrorOf } from './connection-errors.js';
+import { parameterText } from './parameter-text.js';
+
+type TextParser = (text: string) => unknown;
+
+interface QueryOptions {
+  readonly rowMode: 'array';
+  readonly parsers: Record<string, TextParser>;
+  readonly serializers: Record<string, (value: unknown) => string>;
+}
+
+interface PgliteQueries {
+  query(text: string, values: readonly (string | null)[], options: QueryOptions): Promise<{ rows: unknown[] }>;
+  exec(sql: string): Promise<unknown>;
+}
+
+interface PgliteTransaction extends PgliteQueries {
+  readonly closed: boolean;
+}
+
+/** What we use of a `PGlite`, told by its shape: the package is an optional peer. */
+export interface PgliteClient extends PgliteQueries {
+  readonly waitReady: Promise<void>;
+  readonly closed: boolean;
+  readonly parsers?: Record<string, TextParser>;
+  transaction<T>(use: (tx: PgliteTransaction) => Promise<T>): Promise<T | undefined>;
+  listen(channel: string, callback: (payload: string) => void): Promise<() => Promise<void>>;
+  close(): Promise<void>;
+}
+
+export function isPglite(client: unknown): client is PgliteClient {
+  const candidate = client as (Partial<PgliteClient> & { execProtocol?: unknown }) | null;
+  return (
+    typeof candidate === 'object' &&
+    candidate !== null &&
+    typeof candidate.transaction === 'function' &&
+    typeof candidate.exec === 'function' &&
+    typeof candidate.execProtocol === 'function'
+  );
+}
+
+/** Types that our statements answer with, and arrays of them; the application may have set parsers for any. */
+const RESULT_TYPES = [
+  ...[16, 17, 18, 19, 20, 21, 23, 25, 26, 28, 114, 700, 701, 1043, 1082, 1114, 1184, 1700, 2950, 3802, 5069],
+  ...[199, 1000, 1005, 1007, 1009, 1015, 1016, 1021, 1022, 1028, 1115, 1182, 1185, 1231, 2951, 3807],
+];
+
+const asText: TextParser = (text) => text;
+
+/** Our parameters are text already, whatever type the server inferred. */
+const serializeNothing = new Proxy({}, { get: () => (value: unknown) => value as string });
+
+/**
+ * Over a PGlite in this process. It has one connection, guarded by its own mutex, and
+ * `transaction()` is the only safe way to hold it. Nobody runs beside it, so that its
+ * BEGIN needs no isolation level: there is nothing to be isolated from.
+ */
+export class PgliteDriver implements Driver {
+  readonly kind = 'pglite';
+  readonly canOpenSecondConnection = false;
+  private readonly queryOptions: QueryOptions;
+
+  constructor(
+    private readonly client: PgliteClient,
+    private readonly options: { readonly ownsClient: boolean },
+  ) {
+    const types = [...RESULT_TYPES, ...Object.keys(client.parsers ?? {})];
+    this.queryOptions = {
+      rowMode: 'array',
+      parsers: Object.fromEntries(types.map((type) => [type, asText])),
+      serializers: serializeNothing,
+    };
+  }
+
+  async withConnection<T>(use: (executor: Executor) => Promise<T>): Promise<T> {
+    return use(new PgliteExecutor(this.client, this.queryOptions));
+  }
+
+  async withTransaction<T>(use: (tx: Transaction) => Promise<T>): Promise<T> {
+    let transaction: PgliteTransactionExecutor | undefined;
+    let done: { value: T } | undefined;
+    try {
+      await this.client.transaction(async (tx) => {
+        transaction = new PgliteTransactionExecutor(tx, this.queryOptions);
+        const value = await use(transaction);
+        // A COMMIT after an error is answered with ROLLBACK, and older versions take that for success.
+        if (transaction.firstError) throw transaction.firstError;
+        done = { value };
+      });
+    } catch (error) {
+      const first = transaction?.firstError;
+      if (first && (serverErrorOf(error) || error === first)) throw first;
+      // After the callback only COMMIT is left; without an answer of the server it may have happened.
+      if (done && !serverErrorOf(error)) throw new CommitUnknownError(markConnectionError(error));
+      if (!transaction) throw markConnectionError(error);
+      throw error;
+    } finally {
+      if (transaction) transaction.over = true;
+    }
+    if (!done) throw new Error('the transaction ended without its result');
+    return done.value;
+  }
+
+  runAlone<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]> {
+    return new PgliteExecutor(this.client, this.queryOptions).run(statement, values);
+  }
+
+  scopeOf(tx: unknown): ScopeExecutor | undefined {
+    const client = (tx as { session?: { client?: unknown } } | null)?.session?.client;
+    if (!isPgliteTransaction(client)) return undefined;
+    const executor = new PgliteExecutor(client, this.queryOptions);
+    return {
+      run: (statement, values) => executor.run(statement, values),
+      script: (sql) => executor.script(sql),
+      mayBeOpen: () => !client.closed,
+    };
+  }
+
+  async close(): Promise<void> {
+    if (this.options.ownsClient && !this.client.closed) await this.client.close();
+  }
+}
+
+function isPgliteTransaction(client: unknown): client is PgliteTransaction {
+  const candidate = client as (Partial<PgliteTransaction> & { rollback?: unknown }) | null;
+  return (
+    typeof candidate === 'object' &&
+    candidate !== null &&
+    typeof candidate.query === 'function' &&
+    typeof candidate.rollback === 'function' &&
+    typeof candidate.closed === 'boolean'
+  );
+}
+
+class PgliteExecutor implements Executor {
+  constructor(
+    private readonly queries: PgliteQueries,
+    private readonly queryOptions: QueryOptions,
+  ) {}
+
+  async run<Row>(statement: Statement<Row>, values: SqlValues = {}): Promise<Row[]> {
+    const parameters = statement.bind(values).map(parameterText);
+    let rows: unknown[];
+    try {
+      ({ rows } = await this.queries.query(statement.text, parameters, this.queryOptions));
+    } catch (error) {
+      throw markConnectionError(error);
+    }
+    return (rows as Cell[][]).map((cells) => statement.decode(cells));
+  }
+
+  async script(sql: string): Promise<void> {
+    try {
+      await this.queries.exec(sql);
+    } catch (error) {
+      throw markConnectionError(error);
+    }
+  }
+}
+
+class PgliteTransactionExecutor extends PgliteExecutor implements Transaction {
+  over = false;
+  firstError: Error | undefined;
+  private last = false;
+
+  override run<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]> {
+    return this.noting(() => super.run(statement, values));
+  }
+
+  runLast<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]> {
+    const rows = this.run(statement, values);
+    this.last = true;
+    return rows;
+  }
+
+  override script(sql: string): Promise<void> {
+    return this.noting(() => super.script(sql));
+  }
+
+  private noting<T>(issue: () => Promise<T>): Promise<T> {
+    if (this.over || this.last) return Promise.reject(new Error('this transaction is over'));
+    const answer = issue();
+    answer.catch((error: Error) => {
+      if (serverErrorOf(error)) this.firstError ??= error;
+    });
+    return answer;
+  }
+}

@@ -1,11 +1,23 @@
 import type { ResultSet } from './result-set.js';
-import { afterExistence, afterParenthesis, identifier, isOneOf, startsWith, type Token } from './tokens.js';
+import {
+  afterExistence,
+  afterParenthesis,
+  identifier,
+  isOneOf,
+  nameAt,
+  render,
+  splitAtCommas,
+  startsWith,
+  type Token,
+} from './tokens.js';
 
 interface Column {
   readonly name: string;
   readonly type: string;
   readonly notNull: boolean;
-  readonly hasDefault: boolean;
+  /** As SQL text; `undefined` for none, and for serials. */
+  readonly defaultText: string | undefined;
+  readonly isSerial: boolean;
 }
 
 interface Index {
@@ -51,13 +63,13 @@ export class PgMemCatalogue {
       ['schema', schemaName, 'true', null, null, null],
       ...asked.map(([name]) => ['table', name, 'r', 'true', null, null]),
       ...asked.flatMap(([table, columns]) =>
-        columns.map(({ name, type, notNull, hasDefault }) => [
+        columns.map(({ name, type, notNull, defaultText, isSerial }) => [
           'column',
           table,
           name,
           type,
           String(notNull),
-          String(hasDefault),
+          String(isSerial || defaultText !== undefined),
         ]),
       ),
       ...[...schema.indexes]
@@ -71,6 +83,12 @@ export class PgMemCatalogue {
           'true',
         ]),
     ];
+  }
+
+  /** The DEFAULT of a column as SQL text, NULL if it has none. */
+  defaultOf(table: { schema?: string; name: string }, column: string, currentSchema: string): string {
+    const columns = this.schemas.get(table.schema ?? currentSchema)?.tables.get(table.name);
+    return columns?.find(({ name }) => name === column)?.defaultText ?? 'NULL';
   }
 
   private addSchema(name: string): void {
@@ -120,24 +138,6 @@ function newSchema(): Schema {
   return { tables: new Map(), indexes: new Map() };
 }
 
-/** A name that may have its schema in front. */
-function nameAt(tokens: readonly Token[], at: number): { schema?: string; name: string; next: number } {
-  if (!isOneOf(tokens[at + 1], '.')) return { name: identifier(tokens[at]), next: at + 1 };
-  return { schema: identifier(tokens[at]), name: identifier(tokens[at + 2]), next: at + 3 };
-}
-
-function splitAtCommas(tokens: readonly Token[]): Token[][] {
-  const parts: Token[][] = [[]];
-  let depth = 0;
-  for (const token of tokens) {
-    if (isOneOf(token, '(')) depth++;
-    if (isOneOf(token, ')')) depth--;
-    if (depth === 0 && isOneOf(token, ',')) parts.push([]);
-    else parts.at(-1)?.push(token);
-  }
-  return parts.filter((part) => part.length > 0);
-}
-
 function primaryKeyColumns(constraint: readonly Token[]): string[] {
   const at = constraint.findIndex((token) => isOneOf(token, 'primary'));
   if (at < 0) return [];
@@ -166,10 +166,20 @@ function columnOf(tokens: readonly Token[]): Column {
     .join(' ');
   const modifiers = tokens.slice(end);
   const has = (...words: readonly string[]) => modifiers.some((_, at) => startsWith(modifiers, at, ...words));
+  const isSerial = type.endsWith('serial') || has('generated');
   return {
     name: identifier(tokens[0]),
     type: TYPES[type] ?? type,
-    notNull: has('not', 'null') || has('primary', 'key') || type.endsWith('serial'),
-    hasDefault: has('default') || has('generated') || type.endsWith('serial'),
+    notNull: has('not', 'null') || has('primary', 'key') || isSerial,
+    defaultText: defaultText(modifiers),
+    isSerial,
   };
+}
+
+function defaultText(modifiers: readonly Token[]): string | undefined {
+  const at = modifiers.findIndex((token) => isOneOf(token, 'default'));
+  if (at < 0) return undefined;
+  const rest = modifiers.slice(at + 1);
+  const end = rest.findIndex((token) => isOneOf(token, 'not', 'null', 'primary', 'references', 'unique', 'check'));
+  return render(end < 0 ? rest : rest.slice(0, end)) || undefined;
 }

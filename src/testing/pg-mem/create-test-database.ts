@@ -21,9 +21,13 @@ export async function createTestDatabase<TSchema extends Record<string, unknown>
   config: DrizzleConfig<TSchema> = {},
 ): Promise<TestDatabase<TSchema>> {
   // Loaded here: the rest of the test kit works without these packages.
-  const [{ newDb }, { drizzle }] = await Promise.all([import('pg-mem'), import('drizzle-orm/node-postgres')]);
+  const [{ newDb }, { drizzle }, { default: pg }] = await Promise.all([
+    import('pg-mem'),
+    import('drizzle-orm/node-postgres'),
+    import('pg'),
+  ]);
   const server = new PgMemServer(newDb({ noErrorDiagnostic: true, noAstCoverageCheck: true }));
-  const pool = new PgMemPool(server);
+  const pool = new PgMemPool(server, pg.types);
   Object.defineProperty(pool, DRIVER_OF_CLIENT, {
     value: ({ ownsClient }: DriverOptions) => new PgMemDriver(pool, ownsClient),
   });

@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events';
-import pg from 'pg';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Parameter } from './literal.js';
 import { PgMemError } from './pg-mem-error.js';
 import type { ResultSet } from './result-set.js';
 import type { PgMemServer, TransactionStatus } from './server.js';
 
 /** Where a query takes its type parsers from, as in node-postgres. */
-interface TypeParsers {
+export interface TypeParsers {
   getTypeParser(dataTypeID: number, format: 'text'): (text: string) => unknown;
 }
 
@@ -41,7 +41,11 @@ export class PgMemPool extends EventEmitter {
   private isEnded = false;
   private readonly waiting: (() => void)[] = [];
 
-  constructor(readonly server: PgMemServer) {
+  constructor(
+    readonly server: PgMemServer,
+    /** Parsers for queries that bring none: those of the package `pg`. */
+    private readonly types: TypeParsers,
+  ) {
     super();
   }
 
@@ -73,7 +77,7 @@ export class PgMemPool extends EventEmitter {
       }
     }
     this.busy = true;
-    return new PgMemClient(this.server, () => this.next());
+    return new PgMemClient(this.server, this.types, () => this.next());
   }
 
   async query(query: Query, values?: readonly Parameter[]): Promise<PgMemResult> {
@@ -108,6 +112,7 @@ export class PgMemClient extends EventEmitter {
 
   constructor(
     private readonly server: PgMemServer,
+    private readonly types: TypeParsers,
     private readonly giveBack: () => void,
   ) {
     super();
@@ -119,16 +124,13 @@ export class PgMemClient extends EventEmitter {
   }
 
   /** Runs in the tick of the call; the answer comes later, as from a server. */
-  query(query: Query, values?: readonly Parameter[]): Promise<PgMemResult> {
+  async query(query: Query, values?: readonly Parameter[]): Promise<PgMemResult> {
     const config = typeof query === 'string' ? { text: query } : query;
-    const outcome = this.run(config.text, config.values ?? values ?? []);
-    return new Promise((resolve, reject) => {
-      // Not a microtask: a caller that only ever awaits queries must not starve timers.
-      setImmediate(() => {
-        if (outcome instanceof Error) reject(outcome);
-        else resolve(parseResult(outcome, config));
-      });
-    });
+    const outcome = this.run(config.text, values ?? config.values ?? []);
+    // Not a microtask: a caller that only ever awaits queries must not starve timers.
+    await nextTurn();
+    if (outcome instanceof Error) throw outcome;
+    return parseResult(outcome, config.types ?? this.types, config.rowMode);
   }
 
   release(): void {
@@ -149,11 +151,14 @@ export class PgMemClient extends EventEmitter {
   }
 }
 
-function parseResult({ command, rowCount, fields, rows }: ResultSet, query: Exclude<Query, string>): PgMemResult {
-  const types: TypeParsers = query.types ?? pg.types;
+function parseResult(
+  { command, rowCount, fields, rows }: ResultSet,
+  types: TypeParsers,
+  rowMode: 'array' | undefined,
+): PgMemResult {
   const parsers = fields.map(({ dataTypeID }) => types.getTypeParser(dataTypeID, 'text'));
   const parsed = rows.map((row) => row.map((cell, i) => (cell === null ? null : parsers[i]?.(cell))));
-  if (query.rowMode === 'array') return { command, rowCount, fields, rows: parsed };
+  if (rowMode === 'array') return { command, rowCount, fields, rows: parsed };
   return {
     command,
     rowCount,

@@ -1,3 +1,4 @@
+import { type DefaultOf, withDefaultValues } from './default-values.js';
 import { elements, literal, type Parameter } from './literal.js';
 import {
   afterExistence,
@@ -14,10 +15,18 @@ import {
  * Turns a statement of the subset of provider.md 3.4.9 into what pg-mem understands,
  * with the parameters written into the text.
  */
-export function rewrite(sql: string, parameters: readonly Parameter[], currentSchema = 'public'): string {
-  const tokens = withSchemaOfTable(withoutTrailingSemicolon(tokenize(sql)), currentSchema);
+export function rewrite(sql: string, parameters: readonly Parameter[], surroundings: Surroundings): string {
+  const statement = withSchemaOfTable(withoutTrailingSemicolon(tokenize(sql)), surroundings.currentSchema);
+  const tokens = withDefaultValues(statement, surroundings.defaultOf);
   const parts = endsWithSelect(tokens) ? tokens : selectFromLastPart(tokens);
   return render(rewriteTokens(parts, parameters));
+}
+
+/** What a statement's meaning depends on. */
+export interface Surroundings {
+  readonly currentSchema: string;
+  /** The expression that a column has for DEFAULT. */
+  readonly defaultOf: DefaultOf;
 }
 
 /** pg-mem makes a table without a schema name in `public`, whatever the `search_path`. */
@@ -159,11 +168,15 @@ function anyAsIn(tokens: readonly Token[], at: number, parameters: readonly Para
   if (tokens[at + 3]?.kind !== 'parameter') return undefined;
   const { name, type, next } = arrayParameter(tokens, at + 3);
   if (!isOneOf(tokens[next], ')')) return undefined;
-  const values = elements(valueOf(name, parameters)).map((value) => (type === undefined ? value : `${value}::${type}`));
+  const given = valueOf(name, parameters);
+  const values = elements(given).map((value) => (type === undefined ? value : `${value}::${type}`));
   const list = values.length === 0 ? ['NULL'] : values;
   // Nothing is in an empty list, and everything is outside of it.
   if (!isAny && values.length === 0) return { tokens: [sqlToken('IS NOT NULL')], next: next + 1 };
-  return { tokens: [sqlToken(`${isAny ? 'IN' : 'NOT IN'} (${list.join(', ')})`)], next: next + 1 };
+  if (isAny) return { tokens: [sqlToken(`IN (${list.join(', ')})`)], next: next + 1 };
+  // NOT IN on a key fails in pg-mem; on an expression it looks at every row.
+  const expression = typeof (given as readonly unknown[])[0] === 'string' && !/int/.test(type ?? '') ? "|| ''" : '+ 0';
+  return { tokens: [sqlToken(`${expression} NOT IN (${list.join(', ')})`)], next: next + 1 };
 }
 
 /** `$1::text[]`, `$1` or `cast($1 as text[])`, which starts at `at`. */

@@ -125,7 +125,12 @@ export class PgMemServer {
 
   private run(text: string, statement: readonly Token[], parameters: readonly Parameter[]): ResultSet {
     const main = statement[mainStatementAt(statement)];
-    const result = this.db.getSchema(this.currentSchema).query(rewrite(text, parameters, this.currentSchema));
+    const { catalogue, currentSchema } = this;
+    const rewritten = rewrite(text, parameters, {
+      currentSchema,
+      defaultOf: (table, column) => catalogue.defaultOf(table, column, currentSchema),
+    });
+    const result = this.db.getSchema(currentSchema).query(rewritten);
     return toResultSet(result, String(main?.text).toUpperCase());
   }
 

@@ -84,3 +84,22 @@ export function identifier(token: Token | undefined): string {
   if (token === undefined) return '';
   return token.kind === 'quoted' ? token.text.slice(1, -1).replaceAll('""', '"') : token.text.toLowerCase();
 }
+
+/** A name that may have its schema in front. */
+export function nameAt(tokens: readonly Token[], at: number): { schema?: string; name: string; next: number } {
+  if (!isOneOf(tokens[at + 1], '.')) return { name: identifier(tokens[at]), next: at + 1 };
+  return { schema: identifier(tokens[at]), name: identifier(tokens[at + 2]), next: at + 3 };
+}
+
+/** The parts between the commas outside of parentheses. */
+export function splitAtCommas(tokens: readonly Token[]): Token[][] {
+  const parts: Token[][] = [[]];
+  let depth = 0;
+  for (const token of tokens) {
+    if (isOneOf(token, '(')) depth++;
+    if (isOneOf(token, ')')) depth--;
+    if (depth === 0 && isOneOf(token, ',')) parts.push([]);
+    else parts.at(-1)?.push(token);
+  }
+  return parts.filter((part) => part.length > 0);
+}

@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { TransactionEndedError, UnsupportedError } from '../provider-error.js';
+import type { ProviderContext } from './context.js';
+import type { ScopeExecutor, SqlValues } from './executor.js';
+import { booleanCell, compile, noRow, type Statement } from './statement.js';
+import { toProviderError } from './to-provider-error.js';
+
+/** The placeholder that {@link isInScope} needs; `CallerTransaction.run` fills it. */
+const SCOPE = 'scope';
+
+/**
+ * The condition under which a statement of a scope may write: the transaction in which
+ * the scope was opened is still the one that is running. To be put into the WHERE of
+ * every writing statement of a scope (`insert … select … where …`).
+ *
+ * The mark is a setting local to the transaction, so it ends with it, also at the
+ * rollback of a savepoint; and unlike the transaction's id it is known before the
+ * server has answered anything, so the first statement is guarded, too.
+ */
+export const isInScope = sql`strpos(current_setting('ddz.scope', true), ${sql.placeholder(SCOPE)}) > 0`;
+
+// Appended, because scopes of an outer transaction go on being valid.
+const openScope = compile(
+  sql`select set_config('ddz.scope', coalesce(current_setting('ddz.scope', true), '') || ${sql.placeholder(SCOPE)}, true)`,
+  noRow,
+);
+const askScope = compile(sql`select coalesce(${isInScope}, false)`, ([is]) => booleanCell(is));
+
+/**
+ * A caller's own transaction, for the operations of a scope (provider.md 3.4.7): no
+ * BEGIN, no retry; each statement is issued in the tick of the call, so that one that
+ * nobody awaits is still ordered before the caller's ROLLBACK.
+ */
+export class CallerTransaction {
+  private readonly mark = ` ${randomUUID()}`;
+
+  private constructor(private readonly executor: ScopeExecutor) {
+    // Its own failure shows again at the first statement: the transaction is aborted, or over.
+    executor.run(openScope, { [SCOPE]: this.mark }).catch(() => {});
+  }
+
+  /** @throws UnsupportedError when `tx` is no transaction of the provider's driver */
+  static of(ctx: ProviderContext, tx: unknown): CallerTransaction {
+    const executor = ctx.driver.scopeOf(tx);
+    if (executor) return new CallerTransaction(executor);
+    throw new UnsupportedError(
+      `within(tx): expected a transaction of a Drizzle database over ${ctx.driver.kind}, the driver of this provider`,
+    );
+  }
+
+  /**
+   * Runs a statement that is guarded by {@link isInScope}; `values` need not name its
+   * placeholder. A statement that found nothing to do answers no rows also when the
+   * transaction has ended: ask {@link requireOpen} then.
+   * @throws TransactionEndedError, ProviderError
+   */
+  async run<Row>(operation: string, statement: Statement<Row>, values: SqlValues = {}): Promise<Row[]> {
+    if (!this.executor.mayBeOpen()) throw new TransactionEndedError(operation);
+    try {
+      return await this.executor.run(statement, { ...values, [SCOPE]: this.mark });
+    } catch (error) {
+      throw toProviderError(operation, error);
+    }
+  }
+
+  /** @throws TransactionEndedError when the scope's transaction is over */
+  async requireOpen(operation: string): Promise<void> {
+    const [isOpen] = await this.run(operation, askScope);
+    if (!isOpen) throw new TransactionEndedError(operation);
+  }
+}

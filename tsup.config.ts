@@ -5,6 +5,7 @@ const entries: Record<string, string> = {
   index: 'src/index.ts',
   schema: 'src/schema/index.ts',
   testing: 'src/testing/index.ts',
+  conformance: 'src/conformance/index.ts',
 };
 
 const shared: Options = {

@@ -1,10 +1,11 @@
 import { quoteSchemaName } from '../../../schema/schema-name.js';
+import { serverErrorOf } from '../drivers/connection-errors.js';
 import type { Driver } from '../executor.js';
 import { createIndexConcurrently, dropIndexConcurrently } from './additions.js';
 import { ownIndexes } from './expected-objects.js';
 import { type InspectOptions, inspect } from './schema-status.js';
 import { SchemaError } from './schema-error.js';
-import { sqlStateOf } from './sql-state.js';
+
 
 /** Another process may build the same indexes; each round ends with at least one of them done. */
 const MAX_ROUNDS = 20;
@@ -30,32 +31,33 @@ export function indexStatements(schema: string, names: readonly string[]): strin
 export async function buildMissingIndexes(driver: Driver, options: InspectOptions): Promise<string[]> {
   const built: string[] = [];
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const [missing] = await missingWhenNobodyBuilds(driver, options);
-    if (missing === undefined) return built;
     try {
+      const missing = await missingWhenNobodyBuilds(driver, options);
+      if (missing === undefined) return built;
       // Each alone: several commands in one message are one transaction, which CONCURRENTLY refuses.
       for (const statement of indexStatements(options.schema, [missing])) {
         await driver.withConnection((executor) => executor.script(statement));
       }
       built.push(missing);
     } catch (error) {
-      if (!LOST_TO_ANOTHER_BUILDER.has(sqlStateOf(error) ?? '')) throw error;
+      if (!LOST_TO_ANOTHER_BUILDER.has(serverErrorOf(error)?.code ?? '')) throw error;
     }
   }
   throw new SchemaError('busy', options.schema, 'its indexes are being built by somebody else; try again later');
 }
 
 /**
- * An index under construction looks like one whose construction failed. Its builder
- * holds this table lock to the end, so whoever gets the lock sees how it ended.
+ * A missing index, if any. One under construction looks like one whose construction
+ * failed. Its builder holds this table lock to the end, so whoever gets the lock sees
+ * how it ended. One table at a time, or two of us could wait for each other.
  */
-async function missingWhenNobodyBuilds(driver: Driver, options: InspectOptions): Promise<readonly string[]> {
-  const quoted = quoteSchemaName(options.schema);
-  const tables = [...new Set(ownIndexes.map(({ table }) => `${quoted}."${table}"`))];
+async function missingWhenNobodyBuilds(driver: Driver, options: InspectOptions): Promise<string | undefined> {
   return driver.withTransaction(async (tx) => {
-    const { status } = await inspect(tx, options);
-    if (status.missingIndexes.length === 0) return [];
-    await tx.script(`lock table ${tables.join(', ')} in share update exclusive mode`);
-    return (await inspect(tx, options)).status.missingIndexes;
+    const [candidate] = (await inspect(tx, options)).status.missingIndexes;
+    const index = ownIndexes.find(({ name }) => name === candidate);
+    if (!index) return undefined;
+    await tx.script(`lock table ${quoteSchemaName(options.schema)}."${index.table}" in share update exclusive mode`);
+    const { missingIndexes } = (await inspect(tx, options)).status;
+    return missingIndexes.includes(index.name) ? index.name : missingIndexes[0];
   });
 }

@@ -52,7 +52,7 @@ const look = compile<Row>(
     select 'schema', n.nspname, has_schema_privilege(n.oid, 'USAGE')::text, null, null, null
       from pg_catalog.pg_namespace n where n.nspname = ${sql.placeholder('schema')}
     union all
-    select 'table', c.relname, c.relkind::text, has_table_privilege(c.oid, 'SELECT')::text, null, null
+    select 'table', c.relname, c.relkind::text, coalesce(has_table_privilege(c.oid, 'SELECT'), false)::text, null, null
       from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
       where n.nspname = ${sql.placeholder('schema')} and c.relname = any(${sql.placeholder('tables')}::text[])
         and c.relkind in ('r', 'p', 'v', 'm', 'f')
@@ -66,8 +66,8 @@ const look = compile<Row>(
         and c.relkind in ('r', 'p') and a.attnum > 0 and not a.attisdropped
     union all
     select 'index', i.relname, c.relname,
-        (select string_agg(pg_get_indexdef(x.indexrelid, k, true), ',' order by k)
-           from generate_series(1, x.indnatts) as k),
+        (select string_agg(k.attname, ',' order by k.attnum) from pg_catalog.pg_attribute k
+           where k.attrelid = x.indexrelid),
         (x.indpred is not null)::text, (x.indisvalid and x.indisready)::text
       from pg_catalog.pg_index x
       join pg_catalog.pg_class i on i.oid = x.indexrelid

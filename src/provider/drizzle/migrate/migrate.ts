@@ -1,12 +1,16 @@
 import type { Migration } from '../../../schema/migration.js';
 import { quoteSchemaName } from '../../../schema/schema-name.js';
+import { serverErrorOf } from '../drivers/connection-errors.js';
 import type { Driver, Transaction } from '../executor.js';
 import { buildMissingIndexes, indexStatements } from './adopt-indexes.js';
 import { takeMigrationLock } from './migration-lock.js';
 import { type Additions, type Step, planSteps } from './plan.js';
 import { type Inspection, type SchemaStatus, inspect, pendingError } from './schema-status.js';
 import { SchemaError } from './schema-error.js';
-import { INSUFFICIENT_PRIVILEGE, sqlStateOf } from './sql-state.js';
+
+
+/** SQLSTATE of a refused privilege. */
+const INSUFFICIENT_PRIVILEGE = '42501';
 
 export interface MigrateOptions extends Additions {
   /** @defaultValue `public` */
@@ -104,7 +108,7 @@ export async function withPermissionAdvice<T>(status: SchemaStatus, work: () => 
   try {
     return await work();
   } catch (error) {
-    if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
+    if (serverErrorOf(error)?.code !== INSUFFICIENT_PRIVILEGE) throw error;
     if (status.pendingMigrations.length > 0) throw pendingError(status, error);
     throw new SchemaError(
       'notPermitted',

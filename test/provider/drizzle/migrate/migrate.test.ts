@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
+import { driverFor } from '../../../../src/provider/drizzle/drivers/index.js';
 import {
   inspectSchema,
   migrateSchema,
@@ -11,7 +13,7 @@ import {
 } from '../../../../src/provider/drizzle/migrate/index.js';
 import { builtInMigrations } from '../../../../src/schema/migrations.generated.js';
 import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../../../support/database.js';
-import { pgDriver, withDriver } from './support.js';
+import { withDriver } from './support.js';
 
 const names = builtInMigrations.map(({ name }) => name);
 
@@ -177,10 +179,11 @@ describe('migrate: our own older and newer schemas', () => {
 describe('migrate: many at once', () => {
   test('C-16 P:XR-3 twelve connections start at once on a fresh schema, twenty times over', async () => {
     const pools = Array.from({ length: 12 }, () => new pg.Pool({ connectionString: databaseUrl(), max: 1 }));
+    const drivers = pools.map((pool) => driverFor(drizzle(pool)));
     try {
       for (let round = 0; round < 20; round++) {
         const schema = uniqueSchema();
-        const reports = await Promise.all(pools.map((pool) => migrateSchema(pgDriver(pool), { schema })));
+        const reports = await Promise.all(drivers.map((driver) => migrateSchema(driver, { schema })));
         expect(reports.filter(({ applied }) => applied.length > 0)).toHaveLength(1);
         expect(reports.map(({ status }) => status.origin)).toEqual(reports.map(() => 'ours'));
         expect(await records(schema)).toEqual(names);

@@ -84,8 +84,8 @@ export const batches = checkGroup('batches', (check) => {
       );
       results.catch(() => undefined);
       await foreign.untilWaiting(1);
-      const acknowledged = async () => (await t.provider.asManagement().listInstances()).length;
-      while ((await acknowledged()) < BATCH - 1) await new Promise((resolve) => setImmediate(resolve));
+      const admin = t.provider.asManagement();
+      await t.until('the small ones exist', async () => (await admin.listInstances()).length === BATCH - 1);
       await foreign.rollback();
       t.expect((await results).map(({ ok }) => ok)).toEqual(items.map(() => true));
     } finally {

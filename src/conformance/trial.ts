@@ -26,6 +26,9 @@ export const LONG_LOCK_MS = 30_000;
 /** The lock whose end a check waits for. */
 export const LOCK_MS = 5_000;
 
+/** Only a guard against hanging. */
+const GIVE_UP_AFTER_MS = 20_000;
+
 /** What a turn commits; absent parts are empty. */
 export type Turn = Partial<Omit<AckOrchestrationItem, 'instance' | 'lockToken'>>;
 
@@ -208,6 +211,15 @@ export class Trial {
     this.expect(error.retryable).toBe(false);
     if (text) this.expect(error.message).toMatch(text);
     return error;
+  }
+
+  /** Asks until it is so. @throws Error with what it waited for, if that never comes. */
+  async until(what: string, condition: () => Promise<boolean>): Promise<void> {
+    const giveUpAt = performance.now() + GIVE_UP_AFTER_MS;
+    while (!(await condition())) {
+      if (performance.now() > giveUpAt) throw new Error(`waited in vain until ${what}`);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 
   /** The kinds of the messages of a fetched item, in order. */

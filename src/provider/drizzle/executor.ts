@@ -62,6 +62,20 @@ export const DRIVER_OF_CLIENT = Symbol.for('duroxide-drizzle.driver');
 export interface ScopeExecutor extends Executor {
   /** False when the driver knows that the transaction is over; true when it is open or unknown. */
   mayBeOpen(): boolean;
+  /**
+   * Whether the driver itself never sends a statement after the end of the transaction,
+   * but rejects with `ScopeEndedError`. Otherwise the statements must guard themselves.
+   */
+  readonly guardsItself: boolean;
+}
+
+/** A driver found, just before it sent a statement, that the scope's transaction was over. */
+export class ScopeEndedError extends Error {
+  override readonly name = 'ScopeEndedError';
+
+  constructor() {
+    super('the transaction has ended');
+  }
 }
 
 export interface ListenHandlers {

@@ -2,27 +2,30 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { TransactionEndedError, UnsupportedError } from '../provider-error.js';
 import type { ProviderContext } from './context.js';
-import type { ScopeExecutor, SqlValues } from './executor.js';
+import { ScopeEndedError, type ScopeExecutor, type SqlValues } from './executor.js';
 import { booleanCell, compile, noRow, type Statement } from './statement.js';
 import { toProviderError } from './to-provider-error.js';
 
 /** The placeholder that {@link isInScope} needs; `CallerTransaction.run` fills it. */
 const SCOPE = 'scope';
+/** Its value where the driver needs no help. */
+const GUARDED_BY_DRIVER = '';
 
 /**
  * The condition under which a statement of a scope may write: the transaction in which
  * the scope was opened is still the one that is running. To be put into the WHERE of
  * every writing statement of a scope (`insert … select … where …`).
  *
- * The mark is a setting local to the transaction, so it ends with it, also at the
- * rollback of a savepoint; and unlike the transaction's id it is known before the
- * server has answered anything, so the first statement is guarded, too.
+ * Drivers that cannot tell the end of a transaction are helped by a mark: a setting
+ * local to the transaction, which ends with it, also at the rollback of a savepoint.
+ * Unlike the transaction's id it is known before the server has answered anything, so
+ * the first statement is guarded, too.
  */
-export const isInScope = sql`strpos(current_setting('ddz.scope', true), ${sql.placeholder(SCOPE)}) > 0`;
+export const isInScope = sql`(${sql.placeholder(SCOPE)}::text = ${sql.raw(`'${GUARDED_BY_DRIVER}'`)} or strpos(current_setting('ddz.scope', true), ${sql.placeholder(SCOPE)}::text) > 0)`;
 
 // Appended, because scopes of an outer transaction go on being valid.
 const openScope = compile(
-  sql`select set_config('ddz.scope', coalesce(current_setting('ddz.scope', true), '') || ${sql.placeholder(SCOPE)}, true)`,
+  sql`select set_config('ddz.scope', coalesce(current_setting('ddz.scope', true), '') || ${sql.placeholder(SCOPE)}::text, true)`,
   noRow,
 );
 const askScope = compile(sql`select coalesce(${isInScope}, false)`, ([is]) => booleanCell(is));
@@ -33,9 +36,11 @@ const askScope = compile(sql`select coalesce(${isInScope}, false)`, ([is]) => bo
  * nobody awaits is still ordered before the caller's ROLLBACK.
  */
 export class CallerTransaction {
-  private readonly mark = ` ${randomUUID()}`;
+  private readonly mark: string;
 
   private constructor(private readonly executor: ScopeExecutor) {
+    this.mark = executor.guardsItself ? GUARDED_BY_DRIVER : ` ${randomUUID()}`;
+    if (executor.guardsItself) return;
     // Its own failure shows again at the first statement: the transaction is aborted, or over.
     executor.run(openScope, { [SCOPE]: this.mark }).catch(() => {});
   }
@@ -60,6 +65,7 @@ export class CallerTransaction {
     try {
       return await this.executor.run(statement, { ...values, [SCOPE]: this.mark });
     } catch (error) {
+      if (error instanceof ScopeEndedError) throw new TransactionEndedError(operation);
       throw toProviderError(operation, error);
     }
   }

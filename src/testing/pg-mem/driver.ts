@@ -49,7 +49,8 @@ export class PgMemDriver implements Driver {
   scopeOf(tx: unknown): ScopeExecutor | undefined {
     const client = (tx as { session?: { client?: unknown } } | null)?.session?.client;
     if (!(client instanceof PgMemClient)) return undefined;
-    return { ...executorOn(client), mayBeOpen: () => client.getTransactionStatus() !== 'I' };
+    // Statements run in the tick of the call, so the status is exact.
+    return { ...executorOn(client), mayBeOpen: () => client.getTransactionStatus() !== 'I', guardsItself: true };
   }
 
   listen(channel: string, handlers: ListenHandlers): Subscription {

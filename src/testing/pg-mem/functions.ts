@@ -47,6 +47,21 @@ export function registerFunctions(db: IMemoryDb, host: FunctionHost): void {
 
   register('pg_current_xact_id', [], 'bigint', () => host.transactionId(), { impure: true });
   register('txid_current', [], 'bigint', () => host.transactionId(), { impure: true });
+  // Settings local to a transaction: those of another one are gone.
+  let settings = { of: 0, values: new Map<string, string>() };
+  const localSettings = () => {
+    if (settings.of !== host.transactionId()) settings = { of: host.transactionId(), values: new Map() };
+    return settings.values;
+  };
+  const setLocal = (name: string, value: string) => {
+    localSettings().set(name, value);
+    return value;
+  };
+  register('set_config', ['text', 'text', 'bool'], 'text', setLocal, { impure: true });
+  register('current_setting', ['text', 'bool'], 'text', (name: string) => localSettings().get(name) ?? null, {
+    impure: true,
+  });
+  register('strpos', ['text', 'text'], 'integer', (text: string, part: string) => text.indexOf(part) + 1);
   register('pg_notify', ['text', 'text'], 'null', (channel: string, payload: string) => host.notify(channel, payload), {
     impure: true,
   });

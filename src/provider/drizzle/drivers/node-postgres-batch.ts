@@ -44,7 +44,10 @@ export interface Batch {
   readonly outcome: Promise<BatchOutcome>;
 }
 
-export type BatchClass = new (parts: readonly BatchPart[]) => Batch;
+/** Asked just before a batch is written; an error keeps it from being sent. */
+export type SendGuard = () => Error | null;
+
+export type BatchClass = new (parts: readonly BatchPart[], guard?: SendGuard) => Batch;
 
 const classes = new WeakMap<QueryClass, BatchClass>();
 
@@ -77,7 +80,10 @@ function makeBatchClass(Query: QueryClass): BatchClass {
     private openRows: Cell[][] = [];
     private sent = false;
 
-    constructor(private readonly parts: readonly BatchPart[]) {
+    constructor(
+      private readonly parts: readonly BatchPart[],
+      private readonly guard?: SendGuard,
+    ) {
       super({ text: '' });
       let settle: (outcome: BatchOutcome) => void;
       this.outcome = new Promise((resolve) => (settle = resolve));
@@ -92,6 +98,8 @@ function makeBatchClass(Query: QueryClass): BatchClass {
     }
 
     submit(connection: Connection): Error | null {
+      const refused = this.guard?.() ?? null;
+      if (refused) return refused;
       this.sent = true;
       connection.stream.cork?.();
       try {

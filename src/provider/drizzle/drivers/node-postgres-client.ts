@@ -15,9 +15,13 @@ export interface PgClient {
   /** Since pg 8.17; a status of the last answer: `I` outside a transaction. */
   getTransactionStatus?(): string | null;
   unref?(): void;
+  /** Whether statements are sent before the earlier ones are answered; since pg 8.23. */
+  readonly pipeline?: boolean;
+  /** On clients of a pool: another function for each time that the client is lent. */
+  readonly release?: unknown;
 }
 
-export interface PgPoolClient extends PgClient {
+export interface PgPoolClient extends Omit<PgClient, 'release'> {
   release(error?: Error | boolean): void;
 }
 

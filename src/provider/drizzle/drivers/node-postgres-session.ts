@@ -1,4 +1,4 @@
-import type { SqlValues, Transaction } from '../executor.js';
+import { ScopeEndedError, type SqlValues, type Transaction } from '../executor.js';
 import type { Cell, Statement } from '../statement.js';
 import {
   CommitUnknownError,
@@ -7,7 +7,7 @@ import {
   markConnectionError,
   serverErrorOf,
 } from './connection-errors.js';
-import type { BatchClass, BatchPart, PartResult } from './node-postgres-batch.js';
+import type { BatchClass, BatchPart, PartResult, SendGuard } from './node-postgres-batch.js';
 import type { PgClient } from './node-postgres-client.js';
 import { parameterText } from './parameter-text.js';
 import type { StatementNames } from './statement-names.js';
@@ -19,6 +19,7 @@ export interface SessionOptions {
   readonly client: PgClient;
   readonly Batch: BatchClass;
   readonly names: StatementNames;
+  readonly guard?: SendGuard | undefined;
 }
 
 /** Issues statements on a client at once, each with a Sync of its own. */
@@ -193,11 +194,11 @@ export class PgTransaction extends PgSession implements Transaction {
   }
 }
 
-async function sendBatch({ client, Batch, names }: SessionOptions, parts: readonly BatchPart[]) {
-  const batch = new Batch(parts);
+async function sendBatch({ client, Batch, names, guard }: SessionOptions, parts: readonly BatchPart[]) {
+  const batch = new Batch(parts, guard);
   client.query(batch);
   const outcome = await batch.outcome;
-  if (!outcome.error) return outcome;
+  if (!outcome.error || outcome.error instanceof ScopeEndedError) return outcome;
   names.learn(outcome.error, parts[outcome.results.length]?.name);
   return { ...outcome, error: markConnectionError(outcome.error) };
 }

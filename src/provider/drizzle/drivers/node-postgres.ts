@@ -4,6 +4,7 @@ import type { Driver, Executor, ScopeExecutor, Transaction } from '../executor.j
 import { isConnectionError, markConnectionError, serverErrorOf } from './connection-errors.js';
 import type { BatchClass } from './node-postgres-batch.js';
 import { batchClassFor, isPgClient, type PgClient, type PgPool, type PgPoolClient } from './node-postgres-client.js';
+import { pgScope } from './node-postgres-scope.js';
 import { PgSession, PgTransaction } from './node-postgres-session.js';
 import { StatementNames } from './statement-names.js';
 
@@ -59,12 +60,7 @@ export class NodePostgresDriver implements Driver {
     const client = (tx as { session?: { client?: unknown } } | null)?.session?.client;
     if (!isPgClient(client)) return undefined;
     const Batch = batchClassFor((client as object).constructor) ?? this.Batch;
-    const session = new PgSession({ client, Batch, names: this.names });
-    return {
-      run: (statement, values) => session.run(statement, values),
-      script: (sql) => session.script(sql),
-      mayBeOpen: () => client.getTransactionStatus?.() !== 'I',
-    };
+    return pgScope({ client, Batch, names: this.names });
   }
 
   async close(): Promise<void> {

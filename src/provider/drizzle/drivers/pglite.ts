@@ -115,6 +115,8 @@ export class PgliteDriver implements Driver {
       run: (statement, values) => executor.run(statement, values),
       script: (sql) => executor.script(sql),
       mayBeOpen: () => !client.closed,
+      // PGlite refuses what comes after the end, and it knows it in the tick of the call.
+      guardsItself: true,
     };
   }
 

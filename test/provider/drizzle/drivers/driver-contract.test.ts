@@ -48,7 +48,7 @@ async function openPglite(): Promise<Opened> {
 const drivers: readonly [string, () => Promise<Opened>][] = [
   ['node-postgres', () => openPg()],
   ['node-postgres, pool of one', () => openPg({ max: 1 })],
-  ['node-postgres, clients in pipeline mode', () => openPg({ pipeline: true } as pg.PoolConfig)],
+  ['node-postgres, clients in pipeline mode', () => openPg({ pipeline: true })],
   ['node-postgres, binary results', () => openPg({ binary: true } as pg.PoolConfig)],
   ['pglite', openPglite],
 ];

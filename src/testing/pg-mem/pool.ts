@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Parameter } from './literal.js';
+import type { Parameter } from './parameters.js';
 import { PgMemError } from './pg-mem-error.js';
 import type { ResultSet } from './result-set.js';
 import type { PgMemServer, TransactionStatus } from './server.js';

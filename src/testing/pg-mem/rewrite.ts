@@ -1,5 +1,5 @@
 import { type DefaultOf, withDefaultValues } from './default-values.js';
-import { elements, literal, type Parameter } from './literal.js';
+import { type Parameter, Parameters } from './parameters.js';
 import {
   afterExistence,
   afterParenthesis,
@@ -11,15 +11,19 @@ import {
   tokenize,
 } from './tokens.js';
 
-/**
- * Turns a statement of the subset of provider.md 3.4.9 into what pg-mem understands,
- * with the parameters written into the text.
- */
-export function rewrite(sql: string, parameters: readonly Parameter[], surroundings: Surroundings): string {
+/** A statement as pg-mem understands it, with parameters of its own numbering. */
+export interface RewrittenStatement {
+  readonly text: string;
+  readonly values: readonly Parameter[];
+}
+
+/** Turns a statement of the subset of provider.md 3.4.9 into what pg-mem understands. */
+export function rewrite(sql: string, given: readonly Parameter[], surroundings: Surroundings): RewrittenStatement {
   const statement = withSchemaOfTable(withoutTrailingSemicolon(tokenize(sql)), surroundings.currentSchema);
   const tokens = withDefaultValues(statement, surroundings.defaultOf);
   const parts = endsWithSelect(tokens) ? tokens : selectFromLastPart(tokens);
-  return render(rewriteTokens(parts, parameters));
+  const parameters = new Parameters(given);
+  return { text: render(rewriteTokens(parts, parameters)), values: parameters.values };
 }
 
 /** What a statement's meaning depends on. */
@@ -38,7 +42,7 @@ function withSchemaOfTable(tokens: readonly Token[], currentSchema: string): rea
 }
 
 /** A rule looks at one place and answers with its replacement and where to go on, or with nothing. */
-type Rule = (tokens: readonly Token[], at: number, parameters: readonly Parameter[]) => Rewritten | undefined;
+type Rule = (tokens: readonly Token[], at: number, parameters: Parameters) => Rewritten | undefined;
 interface Rewritten {
   readonly tokens: readonly Token[];
   readonly next: number;
@@ -55,7 +59,7 @@ const rules: readonly Rule[] = [
   parameter,
 ];
 
-function rewriteTokens(tokens: readonly Token[], parameters: readonly Parameter[]): Token[] {
+function rewriteTokens(tokens: readonly Token[], parameters: Parameters): Token[] {
   const out: Token[] = [];
   for (let at = 0; at < tokens.length;) {
     const rewritten = firstMatch(tokens, at, parameters);
@@ -67,7 +71,7 @@ function rewriteTokens(tokens: readonly Token[], parameters: readonly Parameter[
   return out;
 }
 
-function firstMatch(tokens: readonly Token[], at: number, parameters: readonly Parameter[]): Rewritten | undefined {
+function firstMatch(tokens: readonly Token[], at: number, parameters: Parameters): Rewritten | undefined {
   for (const rule of rules) {
     const rewritten = rule(tokens, at, parameters);
     if (rewritten !== undefined) return rewritten;
@@ -118,7 +122,7 @@ function withoutConflictTarget(tokens: readonly Token[], at: number): Rewritten 
 }
 
 /** `unnest($1::text[], …) [AS] u(a, …)`: the arrays' elements become rows of VALUES. */
-function unnestAsValues(tokens: readonly Token[], at: number, parameters: readonly Parameter[]): Rewritten | undefined {
+function unnestAsValues(tokens: readonly Token[], at: number, parameters: Parameters): Rewritten | undefined {
   if (!startsWith(tokens, at, 'unnest', '(')) return undefined;
   const close = afterParenthesis(tokens, at + 1);
   const columns = unnestColumns(tokens.slice(at + 2, close - 1), parameters);
@@ -137,11 +141,11 @@ interface UnnestColumn {
   readonly values: readonly string[];
 }
 
-function unnestColumns(tokens: readonly Token[], parameters: readonly Parameter[]): UnnestColumn[] {
+function unnestColumns(tokens: readonly Token[], parameters: Parameters): UnnestColumn[] {
   const columns: UnnestColumn[] = [];
   for (let at = 0; at < tokens.length;) {
     const { name, type, next } = arrayParameter(tokens, at);
-    columns.push({ type: type ?? 'text', values: elements(valueOf(name, parameters)) });
+    columns.push({ type: type ?? 'text', values: parameters.elements(name) });
     at = isOneOf(tokens[next], ',') ? next + 1 : tokens.length;
   }
   return columns;
@@ -161,34 +165,38 @@ function rowsOf(columns: readonly UnnestColumn[], names: readonly Token[], alias
 }
 
 /** `= ANY($1::text[])` as `IN (…)`, which pg-mem answers right on keyed columns; `<> ALL` likewise. */
-function anyAsIn(tokens: readonly Token[], at: number, parameters: readonly Parameter[]): Rewritten | undefined {
+function anyAsIn(tokens: readonly Token[], at: number, parameters: Parameters): Rewritten | undefined {
   const isAny = startsWith(tokens, at, '=', 'any', '(');
   if (!isAny && !startsWith(tokens, at, '<>', 'all', '(') && !startsWith(tokens, at, '!=', 'all', '('))
     return undefined;
   if (tokens[at + 3]?.kind !== 'parameter') return undefined;
   const { name, type, next } = arrayParameter(tokens, at + 3);
   if (!isOneOf(tokens[next], ')')) return undefined;
-  const given = valueOf(name, parameters);
-  const values = elements(given).map((value) => (type === undefined ? value : `${value}::${type}`));
+  const values = parameters.elements(name).map((value) => (type === undefined ? value : `${value}::${type}`));
   const list = values.length === 0 ? ['NULL'] : values;
   // Nothing is in an empty list, and everything is outside of it.
   if (!isAny && values.length === 0) return { tokens: [sqlToken('IS NOT NULL')], next: next + 1 };
   if (isAny) return { tokens: [sqlToken(`IN (${list.join(', ')})`)], next: next + 1 };
   // NOT IN on a key fails in pg-mem; on an expression it looks at every row.
-  const expression = typeof (given as readonly unknown[])[0] === 'string' && !/int/.test(type ?? '') ? "|| ''" : '+ 0';
+  const [first] = parameters.valueOf(name) as readonly unknown[];
+  const expression = typeof first === 'string' && !/int/.test(type ?? '') ? "|| ''" : '+ 0';
   return { tokens: [sqlToken(`${expression} NOT IN (${list.join(', ')})`)], next: next + 1 };
 }
 
 /** `$1::text[]`, `$1` or `cast($1 as text[])`, which starts at `at`. */
-function arrayParameter(tokens: readonly Token[], at: number): { name: Token; type: string | undefined; next: number } {
+function arrayParameter(
+  tokens: readonly Token[],
+  at: number,
+): { name: string; type: string | undefined; next: number } {
   const isCast = startsWith(tokens, at, 'cast', '(');
   const nameAt = isCast ? at + 2 : at;
-  const name = tokens[nameAt];
-  if (name?.kind !== 'parameter') throw new SyntaxError('the pg-mem adapter expects a parameter as the array');
+  const parameter = tokens[nameAt];
+  if (parameter?.kind !== 'parameter') throw new SyntaxError('the pg-mem adapter expects a parameter as the array');
+  const name = parameter.text;
   if (!isOneOf(tokens[nameAt + 1], isCast ? 'as' : '::')) return { name, type: undefined, next: nameAt + 1 };
   let next = nameAt + 2;
   while (next < tokens.length && !isOneOf(tokens[next], '[', ',', ')')) next++;
-  const type = render(rewriteTokens(tokens.slice(nameAt + 2, next), []));
+  const type = render(rewriteTokens(tokens.slice(nameAt + 2, next), new Parameters([])));
   if (startsWith(tokens, next, '[', ']')) next += 2;
   return { name, type, next: isCast ? next + 1 : next };
 }
@@ -203,16 +211,10 @@ function typeName(tokens: readonly Token[], at: number): Rewritten | undefined {
     : { tokens: [sqlToken(name, token?.lead)], next: at + 1 };
 }
 
-function parameter(tokens: readonly Token[], at: number, parameters: readonly Parameter[]): Rewritten | undefined {
+function parameter(tokens: readonly Token[], at: number, parameters: Parameters): Rewritten | undefined {
   const token = tokens[at];
   if (token?.kind !== 'parameter') return undefined;
-  return { tokens: [sqlToken(literal(valueOf(token, parameters)), token.lead)], next: at + 1 };
-}
-
-function valueOf(token: Token, parameters: readonly Parameter[]): Parameter {
-  const index = Number(token.text.slice(1)) - 1;
-  if (index >= parameters.length) throw new SyntaxError(`there is no parameter ${token.text}`);
-  return parameters[index];
+  return { tokens: [sqlToken(parameters.scalar(token.text), token.lead)], next: at + 1 };
 }
 
 function withoutTrailingSemicolon(tokens: readonly Token[]): readonly Token[] {

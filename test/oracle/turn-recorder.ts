@@ -119,9 +119,12 @@ function toTurn(rows: readonly LoggedRow[], kv: KvState): RecordedTurn | undefin
   const last = (tbl: LoggedTable) => rows.filter((row) => row.tbl === tbl && row.op !== 'DELETE').at(-1)?.row ?? null;
   const events = of('history', 'INSERT').sort((a, b) => Number(a['event_id']) - Number(b['event_id']));
   const executionRow = last('executions');
+  const instanceRow = last('instances');
+  const executionId =
+    executionRow?.['execution_id'] ?? events[0]?.['execution_id'] ?? instanceRow?.['current_execution_id'] ?? 1;
   return {
     instance,
-    executionId: Number(executionRow?.['execution_id'] ?? events[0]?.['execution_id'] ?? 1),
+    executionId: Number(executionId),
     kvSnapshot: kv.snapshot(instance),
     messages: consumed.map((row) => JSON.parse(String(row['work_item'])) as unknown),
     events: events.map((row) => String(row['event_data'])),
@@ -138,7 +141,7 @@ function toTurn(rows: readonly LoggedRow[], kv: KvState): RecordedTurn | undefin
       executionId: Number(row['execution_id']),
       activityId: Number(row['activity_id']),
     })),
-    instanceRow: last('instances'),
+    instanceRow,
     executionRow,
     kvChanges: rows
       .filter((row) => row.tbl === 'kv_store' || row.tbl === 'kv_delta')

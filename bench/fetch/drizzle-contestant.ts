@@ -1,0 +1,41 @@
+import { drizzle } from 'drizzle-orm/node-postgres';
+import pg from 'pg';
+import { silentLogger } from '../../src/base/logger.js';
+import { createContext } from '../../src/provider/drizzle/create-context.js';
+import { driverFor } from '../../src/provider/drizzle/drivers/index.js';
+import { fetchOrchestrationItems } from '../../src/provider/drizzle/operations/fetch-orchestration-items.js';
+import type { LockedOrchestrationItem, VersionFilter } from '../../src/provider/provider.js';
+import { type Contestant, type FetchedItem, LOCK_TIMEOUT_MS } from './contestant.js';
+
+interface DrizzleItem extends FetchedItem {
+  readonly item: LockedOrchestrationItem;
+}
+
+const FILTER: VersionFilter = {
+  ranges: [{ min: { major: 0, minor: 0, patch: 0 }, max: { major: 0, minor: 1, patch: 30 } }],
+};
+
+/** DrizzleProvider, with batches of up to `limit`. */
+export function drizzleContestant(limit: number): Contestant {
+  return {
+    name: `DrizzleProvider, limit ${limit}`,
+    schema: 'ours',
+    limit,
+    async open(url, schema, connections) {
+      const pool = new pg.Pool({ connectionString: url, max: connections, pipeline: true } as pg.PoolConfig);
+      const ctx = createContext(driverFor(drizzle(pool)), { schema, logger: silentLogger });
+      return {
+        async fetch(withVersionFilter): Promise<DrizzleItem[]> {
+          const { items } = await fetchOrchestrationItems(ctx, {
+            limit,
+            lockTimeoutMs: LOCK_TIMEOUT_MS,
+            filter: withVersionFilter ? FILTER : undefined,
+          });
+          return items.map((item) => ({ instance: item.instance, events: item.history.events.length, item }));
+        },
+        async ack() {},
+        close: () => pool.end(),
+      };
+    },
+  };
+}

@@ -1,0 +1,168 @@
+/**
+ * `npm run bench:fetch`: how fast orchestration items are fetched and acknowledged, by
+ * native's stored function, by ours, and by DrizzleProvider in batches of 1, 10 and 50.
+ * Starts a PostgreSQL of its own with default settings.
+ */
+import { writeFile } from 'node:fs/promises';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import pg from 'pg';
+import { driverFor } from '../../src/provider/drizzle/drivers/index.js';
+import { migrateSchema } from '../../src/provider/drizzle/migrate/index.js';
+import { connectNative, nativeAvailable, nativeUnavailableReason } from '../../test/oracle/native.js';
+import { startPostgresServer } from '../../test/support/postgres-server.js';
+import { benchArguments, isWanted } from '../harness/arguments.js';
+import { startDelayProxy } from '../harness/delay-proxy.js';
+import { describeEnvironment, printEnvironment } from '../harness/environment.js';
+import { median } from '../harness/statistics.js';
+import { formatTable, short } from '../harness/table.js';
+import { Backlog } from './backlog.js';
+import type { Contestant, Fetcher } from './contestant.js';
+import { drizzleContestant } from './drizzle-contestant.js';
+import { measure, type Measurement } from './measure.js';
+import { storedFunctionContestant } from './stored-function-contestant.js';
+
+/** One line of the results. */
+interface Cell {
+  readonly backlog: number;
+  readonly mode: 'fetch' | 'fetch + ack';
+  readonly versionFilter: boolean;
+  readonly delayMs: number;
+  readonly fetchers: number;
+  readonly contestant: string;
+  readonly itemsPerSecond: number;
+  /** Of native's function in the same rounds; absent without native. */
+  readonly ofNative?: number;
+  readonly callMsP50: number;
+  readonly callMsP95: number;
+  readonly rounds: number;
+}
+
+interface Setting {
+  readonly backlog: number;
+  readonly withAck: boolean;
+  readonly withVersionFilter: boolean;
+  readonly delayMs: number;
+  readonly fetchers: number;
+}
+
+const args = benchArguments();
+const NATIVE = "native's function";
+const SCHEMAS = { native: 'bench_native', ours: 'bench_ours' };
+const contestants = [
+  ...(nativeAvailable ? [storedFunctionContestant(NATIVE, 'native')] : []),
+  ...(process.env['OURFN'] ? [storedFunctionContestant('our function', 'ours')] : []),
+  ...[1, 10, 50].map(drizzleContestant),
+];
+/** Calls per connection before it is measured: the server decides about generic plans in the first five. */
+const WARM_UP_CALLS = 8;
+
+const server = await startPostgresServer();
+const control = new pg.Client({ connectionString: server.url });
+await control.connect();
+const environment = await describeEnvironment(server.url);
+printEnvironment(environment, args.seed);
+if (!nativeAvailable) console.log(`without native: ${nativeUnavailableReason}`);
+if (nativeAvailable) await connectNative(server.url, SCHEMAS.native);
+await migrateOurs();
+
+const cells: Cell[] = [];
+for (const backlog of args.quick ? [3_000] : [3_000, 100_000]) {
+  const backlogs = {
+    native: new Backlog(control, SCHEMAS.native, backlog),
+    ours: new Backlog(control, SCHEMAS.ours, backlog),
+  };
+  if (nativeAvailable) await backlogs.native.create();
+  await backlogs.ours.create();
+  for (const setting of settingsOf(backlog)) {
+    const title = `${setting.withAck ? 'fetch + ack' : 'fetch'}, backlog ${backlog}, ${setting.fetchers} fetchers${
+      setting.withVersionFilter ? ', version filter' : ''
+    }${setting.delayMs > 0 ? `, ${setting.delayMs} ms each way` : ''}`;
+    if (!isWanted(args, title)) continue;
+    const results = await runSetting(setting, backlogs);
+    console.log(`\n${title}`);
+    console.log(
+      formatTable(
+        ['', 'items/s', 'of native', 'call ms p50', 'p95'],
+        results.map((cell) => [
+          cell.contestant,
+          short(cell.itemsPerSecond),
+          cell.ofNative === undefined ? '' : short(cell.ofNative),
+          short(cell.callMsP50),
+          short(cell.callMsP95),
+        ]),
+      ),
+    );
+    cells.push(...results);
+  }
+}
+if (args.json) await writeFile(args.json, `${JSON.stringify({ environment, seed: args.seed, cells }, undefined, 2)}\n`);
+await control.end();
+await server.destroy();
+// Native keeps its connections, and with them the process.
+process.exit(0);
+
+function settingsOf(backlog: number): Setting[] {
+  const settings: Setting[] = [];
+  for (const withAck of [false, true]) {
+    for (const withVersionFilter of [false, true]) {
+      for (const fetchers of args.quick ? [1, 16] : [1, 4, 16]) {
+        settings.push({ backlog, withAck, withVersionFilter, delayMs: 0, fetchers });
+      }
+    }
+  }
+  if (backlog !== 3_000) return settings;
+  for (const fetchers of [1, 16]) {
+    settings.push({ backlog, withAck: true, withVersionFilter: true, delayMs: 1, fetchers });
+  }
+  return settings;
+}
+
+async function runSetting(setting: Setting, backlogs: Record<Contestant['schema'], Backlog>): Promise<Cell[]> {
+  const proxy = setting.delayMs > 0 ? await startDelayProxy(server.port, setting.delayMs) : undefined;
+  const url = proxy ? server.url.replace(`:${server.port}/`, `:${proxy.port}/`) : server.url;
+  const rounds = args.quick ? 2 : 3;
+  const opened: { contestant: Contestant; fetcher: Fetcher; measured: Measurement[] }[] = [];
+  for (const contestant of contestants) {
+    const fetcher = await contestant.open(url, SCHEMAS[contestant.schema], setting.fetchers);
+    opened.push({ contestant, fetcher, measured: [] });
+  }
+  for (let round = -1; round < rounds; round++) {
+    for (const { contestant, fetcher, measured } of opened) {
+      const isWarmUp = round < 0;
+      const result = await measure(fetcher, {
+        ...setting,
+        maxItems: isWarmUp
+          ? Math.min(setting.backlog / 2, setting.fetchers * WARM_UP_CALLS * contestant.limit)
+          : setting.backlog * 0.9,
+        maxMs: isWarmUp ? 10_000 : args.quick ? 1_000 : 2_000,
+      });
+      if (!isWarmUp) measured.push(result);
+      await backlogs[contestant.schema].restore();
+    }
+  }
+  for (const { fetcher } of opened) await fetcher.close();
+  await proxy?.close();
+  const native = opened.find(({ contestant }) => contestant.name === NATIVE)?.measured;
+  return opened.map(({ contestant, measured }) => ({
+    backlog: setting.backlog,
+    mode: setting.withAck ? 'fetch + ack' : 'fetch',
+    versionFilter: setting.withVersionFilter,
+    delayMs: setting.delayMs,
+    fetchers: setting.fetchers,
+    contestant: contestant.name,
+    itemsPerSecond: median(measured.map((result) => result.itemsPerSecond)),
+    // Rounds are compared with their own neighbours: the machine may be busy in one and idle in the next.
+    ...(native && {
+      ofNative: median(measured.map((result, i) => result.itemsPerSecond / (native[i]?.itemsPerSecond ?? NaN))),
+    }),
+    callMsP50: median(measured.map((result) => result.callMs.p50)),
+    callMsP95: median(measured.map((result) => result.callMs.p95)),
+    rounds: measured.length,
+  }));
+}
+
+async function migrateOurs(): Promise<void> {
+  const pool = new pg.Pool({ connectionString: server.url, max: 2 });
+  await migrateSchema(driverFor(drizzle(pool)), { schema: SCHEMAS.ours  });
+  await pool.end();
+}

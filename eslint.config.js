@@ -46,6 +46,7 @@ export default tseslint.config(
       'node_modules/**',
       'drizzle/**',
       'coverage/**',
+      '.tmp/**',
       'test/consumer/projects/**',
       'src/schema/migrations.generated.ts',
     ],

@@ -3,8 +3,8 @@ export default {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts', '.tsx'],
   testMatch: ['<rootDir>/test/**/*.test.ts'],
-  testPathIgnorePatterns: ['/node_modules/', '/dist/', '<rootDir>/test/consumer/projects/'],
-  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/test/consumer/projects/'],
+  testPathIgnorePatterns: ['/node_modules/', '/dist/', '<rootDir>/\\.tmp/', '<rootDir>/test/consumer/projects/'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/\\.tmp/', '<rootDir>/test/consumer/projects/'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
     '^.+\\.tsx?$': [

@@ -85,3 +85,18 @@ export function booleanCell(cell: Cell | undefined): boolean {
   const text = textCell(cell);
   return text === 't' || text === 'true';
 }
+
+/** A `timestamptz` cell in Unix ms; what is finer is cut off. */
+export function momentCell(cell: Cell | undefined): number {
+  const text = textCell(cell);
+  const [, date, time, sign, hours, minutes = '00'] =
+    /^(\d{4,6}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d{1,3})?)\d*([+-])(\d\d)(?::?(\d\d))?/.exec(text) ?? [];
+  const year = date === undefined ? '' : `${date.length > 10 ? `+${date.padStart(12, '0')}` : date}`;
+  const ms = Date.parse(`${year}T${time}${sign}${hours}:${minutes}`);
+  if (Number.isNaN(ms)) throw new TypeError('a timestamp of a result is not ISO: the DateStyle of the database must be ISO');
+  return ms;
+}
+
+export function optionalMomentCell(cell: Cell | undefined): number | null {
+  return cell === null || cell === undefined ? null : momentCell(cell);
+}

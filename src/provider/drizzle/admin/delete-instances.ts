@@ -1,0 +1,115 @@
+import type { DeleteResult, InstanceFilter } from '../../admin.js';
+import { ProviderError } from '../../provider-error.js';
+import type { ProviderContext } from '../context.js';
+import { inTransaction } from '../transaction.js';
+import { deleteListed, type DeletionOutcome } from './delete-listed.js';
+import { getParentId } from './describe-instances.js';
+import { checkedFilter, type FinishedRoot, finishedRoots } from './filter-instances.js';
+import { getInstanceTree } from './list-instances.js';
+
+/** A child may start between the look at the tree and the deletion; then the tree is read again. */
+const MAX_TREE_READS = 5;
+
+const nothing: DeleteResult = {
+  instancesDeleted: 0,
+  executionsDeleted: 0,
+  eventsDeleted: 0,
+  queueMessagesDeleted: 0,
+};
+
+/** Deletes exactly these instances, or none. @throws ProviderError when one is running (unless forced) or a child is left out */
+export async function deleteInstancesAtomic(
+  ctx: ProviderContext,
+  ids: readonly string[],
+  force: boolean,
+): Promise<DeleteResult> {
+  if (ids.length === 0) return nothing;
+  const operation = 'delete_instances_atomic';
+  return countsOf(operation, await deleteTogether(ctx, operation, ids, force));
+}
+
+/**
+ * Deletes a root instance with all its descendants.
+ * @throws ProviderError when it is unknown, a sub-orchestration, or (unless forced)
+ *   when one of the tree is running
+ */
+export async function deleteInstance(ctx: ProviderContext, instance: string, force: boolean): Promise<DeleteResult> {
+  const operation = 'delete_instance';
+  const parent = await getParentId(ctx, instance, operation);
+  if (parent !== null) {
+    throw ProviderError.permanent(
+      operation,
+      `${instance} is a sub-orchestration of ${parent} and cannot be deleted directly: delete its root instance`,
+    );
+  }
+  return countsOf(operation, await deleteTree(ctx, operation, instance, force));
+}
+
+/**
+ * Deletes finished root instances with their descendants, oldest completion first; each
+ * root is a transaction of its own. A root is skipped while anything of its tree runs:
+ * the cascade is not forced (P:T-14). `limit` counts the roots that were deleted.
+ */
+export async function deleteInstanceBulk(ctx: ProviderContext, filter: InstanceFilter): Promise<DeleteResult> {
+  const operation = 'delete_instance_bulk';
+  const checked = checkedFilter(operation, filter);
+  let total = nothing;
+  let roots = 0;
+  let after: FinishedRoot | undefined;
+  // By pages, because roots that are skipped must not keep later ones from being reached (C-06).
+  while (roots < checked.limit) {
+    const page: readonly FinishedRoot[] = await finishedRoots(ctx, operation, checked, after);
+    for (const root of page) {
+      const outcome = await deleteTree(ctx, operation, root.instance, false);
+      after = root;
+      if (outcome.kind !== 'deleted') continue;
+      total = sum(total, outcome.counts);
+      if (outcome.counts.instancesDeleted > 0 && ++roots === checked.limit) break;
+    }
+    if (page.length === 0) break;
+  }
+  return total;
+}
+
+async function deleteTree(
+  ctx: ProviderContext,
+  operation: string,
+  root: string,
+  force: boolean,
+): Promise<DeletionOutcome> {
+  for (let reads = 1; ; reads++) {
+    const { allIds } = await getInstanceTree(ctx, root);
+    const outcome = await deleteTogether(ctx, operation, allIds, force);
+    if (outcome.kind !== 'orphan' || reads === MAX_TREE_READS) return outcome;
+  }
+}
+
+function deleteTogether(ctx: ProviderContext, operation: string, ids: readonly string[], force: boolean) {
+  return inTransaction(ctx, operation, (tx) => deleteListed(ctx, tx, ids, force));
+}
+
+function countsOf(operation: string, outcome: DeletionOutcome): DeleteResult {
+  switch (outcome.kind) {
+    case 'deleted':
+      return outcome.counts;
+    case 'running':
+      throw ProviderError.permanent(
+        operation,
+        `Instance ${outcome.instance} is Running. Use force=true to delete.`,
+      );
+    case 'orphan':
+      throw ProviderError.permanent(
+        operation,
+        `Orphan detected: instance ${outcome.instance} has parent in delete list but is not included`,
+      );
+  }
+}
+
+function sum(a: DeleteResult, b: DeleteResult): DeleteResult {
+  return {
+    instancesDeleted: a.instancesDeleted + b.instancesDeleted,
+    executionsDeleted: a.executionsDeleted + b.executionsDeleted,
+    eventsDeleted: a.eventsDeleted + b.eventsDeleted,
+    queueMessagesDeleted: a.queueMessagesDeleted + b.queueMessagesDeleted,
+  };
+}

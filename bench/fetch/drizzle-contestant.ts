@@ -3,9 +3,11 @@ import pg from 'pg';
 import { silentLogger } from '../../src/base/logger.js';
 import { createContext } from '../../src/provider/drizzle/create-context.js';
 import { driverFor } from '../../src/provider/drizzle/drivers/index.js';
+import { ackOrchestrationItems } from '../../src/provider/drizzle/operations/ack-orchestration-items.js';
 import { fetchOrchestrationItems } from '../../src/provider/drizzle/operations/fetch-orchestration-items.js';
 import type { LockedOrchestrationItem, VersionFilter } from '../../src/provider/provider.js';
 import { type Contestant, type FetchedItem, LOCK_TIMEOUT_MS } from './contestant.js';
+import { nextStep } from './next-step.js';
 
 interface DrizzleItem extends FetchedItem {
   readonly item: LockedOrchestrationItem;
@@ -22,7 +24,7 @@ export function drizzleContestant(limit: number): Contestant {
     schema: 'ours',
     limit,
     async open(url, schema, connections) {
-      const pool = new pg.Pool({ connectionString: url, max: connections, pipeline: true } as pg.PoolConfig);
+      const pool = new pg.Pool({ connectionString: url, max: connections, pipeline: true });
       const ctx = createContext(driverFor(drizzle(pool)), { schema, logger: silentLogger });
       return {
         async fetch(withVersionFilter): Promise<DrizzleItem[]> {
@@ -33,7 +35,25 @@ export function drizzleContestant(limit: number): Contestant {
           });
           return items.map((item) => ({ instance: item.instance, events: item.history.events.length, item }));
         },
-        async ack() {},
+        async ack(items) {
+          const results = await ackOrchestrationItems(
+            ctx,
+            (items as readonly DrizzleItem[]).map(({ item }) => {
+              const step = nextStep(item.instance);
+              return {
+                instance: item.instance,
+                lockToken: item.lockToken,
+                executionId: item.executionId,
+                historyDelta: step.historyDelta,
+                workerItems: step.workItems,
+                orchestratorItems: [],
+                metadata: {},
+                cancelledActivities: [],
+              };
+            }),
+          );
+          for (const result of results) if (!result.ok) throw result.error;
+        },
         close: () => pool.end(),
       };
     },

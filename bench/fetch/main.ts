@@ -11,6 +11,7 @@ import { migrateSchema } from '../../src/provider/drizzle/migrate/index.js';
 import { connectNative, nativeAvailable, nativeUnavailableReason } from '../../test/oracle/native.js';
 import { startPostgresServer } from '../../test/support/postgres-server.js';
 import { benchArguments, isWanted } from '../harness/arguments.js';
+import { CpuMeter } from '../harness/cpu.js';
 import { startDelayProxy } from '../harness/delay-proxy.js';
 import { describeEnvironment, printEnvironment } from '../harness/environment.js';
 import { median } from '../harness/statistics.js';
@@ -34,6 +35,8 @@ interface Cell {
   readonly ofNative?: number;
   readonly callMsP50: number;
   readonly callMsP95: number;
+  readonly serverCpuMs: number;
+  readonly clientCpuMs: number;
   readonly rounds: number;
 }
 
@@ -57,6 +60,7 @@ const contestants = [
 const WARM_UP_CALLS = 8;
 
 const server = await startPostgresServer();
+const cpu = new CpuMeter(server.dataDir);
 const control = new pg.Client({ connectionString: server.url });
 await control.connect();
 const environment = await describeEnvironment(server.url);
@@ -82,13 +86,15 @@ for (const backlog of args.quick ? [3_000] : [3_000, 100_000]) {
     console.log(`\n${title}`);
     console.log(
       formatTable(
-        ['', 'items/s', 'of native', 'call ms p50', 'p95'],
+        ['', 'items/s', 'of native', 'call ms p50', 'p95', 'CPU ms/item server', 'client'],
         results.map((cell) => [
           cell.contestant,
           short(cell.itemsPerSecond),
           cell.ofNative === undefined ? '' : short(cell.ofNative),
           short(cell.callMsP50),
           short(cell.callMsP95),
+          short(cell.serverCpuMs),
+          short(cell.clientCpuMs),
         ]),
       ),
     );
@@ -111,8 +117,8 @@ function settingsOf(backlog: number): Setting[] {
     }
   }
   if (backlog !== 3_000) return settings;
-  for (const fetchers of [1, 16]) {
-    settings.push({ backlog, withAck: true, withVersionFilter: true, delayMs: 1, fetchers });
+  for (const withVersionFilter of [false, true]) {
+    for (const fetchers of [1, 16]) settings.push({ backlog, withAck: true, withVersionFilter, delayMs: 1, fetchers });
   }
   return settings;
 }
@@ -131,6 +137,7 @@ async function runSetting(setting: Setting, backlogs: Record<Contestant['schema'
       const isWarmUp = round < 0;
       const result = await measure(fetcher, {
         ...setting,
+        cpu,
         maxItems: isWarmUp
           ? Math.min(setting.backlog / 2, setting.fetchers * WARM_UP_CALLS * contestant.limit)
           : setting.backlog * 0.9,
@@ -157,12 +164,14 @@ async function runSetting(setting: Setting, backlogs: Record<Contestant['schema'
     }),
     callMsP50: median(measured.map((result) => result.callMs.p50)),
     callMsP95: median(measured.map((result) => result.callMs.p95)),
+    serverCpuMs: median(measured.map((result) => result.cpuMs.server)),
+    clientCpuMs: median(measured.map((result) => result.cpuMs.client)),
     rounds: measured.length,
   }));
 }
 
 async function migrateOurs(): Promise<void> {
   const pool = new pg.Pool({ connectionString: server.url, max: 2 });
-  await migrateSchema(driverFor(drizzle(pool)), { schema: SCHEMAS.ours  });
+  await migrateSchema(driverFor(drizzle(pool)), { schema: SCHEMAS.ours });
   await pool.end();
 }

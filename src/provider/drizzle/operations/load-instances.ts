@@ -1,0 +1,167 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { HeldInstance, KvEntry } from '../../provider.js';
+import type { ProviderContext } from '../context.js';
+import type { SqlValues } from '../executor.js';
+import { type Cell, integerCell, type Statement, textCell } from '../statement.js';
+import { isWithinRange, rangeValues, type VersionRange } from './version-range.js';
+
+/** What the tables say about a locked instance, not parsed yet. */
+export interface StoredInstance {
+  /** Absent while no turn has been acknowledged. */
+  row?: StoredInstanceRow;
+  /** Stored events: those of the current execution, or from the held one on; without a row, of all executions. */
+  readonly events: StoredEvent[];
+  readonly kv: Map<string, KvEntry>;
+}
+
+export interface StoredInstanceRow {
+  readonly name: string;
+  readonly version: string | null;
+  readonly executionId: number;
+  /** False when another runtime pinned it outside of the range after the peek. */
+  readonly isWithinRange: boolean;
+}
+
+export interface StoredEvent {
+  readonly executionId: number;
+  readonly eventId: number;
+  readonly text: string;
+}
+
+export interface LoadParams {
+  readonly instances: readonly string[];
+  readonly range: VersionRange | 'any';
+  readonly held: ReadonlyMap<string, HeldInstance>;
+}
+
+/** A row of the load: what it describes, and up to four facts. */
+interface LoadedRow {
+  readonly kind: 'instance' | 'event' | 'kv';
+  readonly instance: string;
+  readonly facts: readonly Cell[];
+}
+
+/** The values of {@link loadStatement}. */
+export function loadValues({ instances, range, held }: LoadParams): SqlValues {
+  const heldIds = instances.filter((instance) => held.has(instance));
+  const full = { instances, ...(range === 'any' ? {} : rangeValues(range)) };
+  if (heldIds.length === 0) return full;
+  const heldOnes = heldIds.map((instance) => held.get(instance) as HeldInstance);
+  return {
+    ...full,
+    unheld: instances.filter((instance) => !held.has(instance)),
+    held: heldIds,
+    heldExecutions: heldOnes.map(({ executionId }) => executionId),
+    heldEvents: heldOnes.map(({ lastEventId }) => lastEventId),
+  };
+}
+
+/**
+ * Everything about the claimed instances but their messages, in one statement. Always a
+ * later one than the claim: another worker may have committed a turn in between, and
+ * the claim's snapshot would show the history without it.
+ */
+export function loadStatement(ctx: ProviderContext, { range, held }: LoadParams): Statement<LoadedRow> {
+  const parts = [instanceRows(ctx, range), eventsWithoutRow(ctx)];
+  if (held.size === 0) parts.push(currentEvents(ctx, 'instances'), storedKv(ctx, 'instances'));
+  else parts.push(currentEvents(ctx, 'unheld'), storedKv(ctx, 'unheld'), heldEvents(ctx), kvOfOtherExecutions(ctx));
+  const key = `fetch: load${range === 'any' ? '' : ' within a range'}${held.size === 0 ? '' : ' with tails'}`;
+  return ctx.statement(key, () => sql.join(parts, sql` union all `), loadedRow);
+}
+
+const value = (name: string) => sql.placeholder(name);
+
+/*
+ * Lists of ids stand beside the joins (`= any`) wherever that says the same: with them
+ * the planner looks the ids up in the primary key, where it would otherwise read all of
+ * a table of some thousand rows.
+ */
+
+function instanceRows({ tables }: ProviderContext, range: VersionRange | 'any'): SQL {
+  const pins = sql`left join ${tables.executions} e
+    on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id`;
+  return sql`select 'instance' as kind, i.instance_id, i.current_execution_id::text as a, i.orchestration_name as b,
+      i.orchestration_version as c, ${range === 'any' ? sql`'t'` : sql`case when ${isWithinRange()} then 't' else 'f' end`} as d
+    from ${tables.instances} i ${range === 'any' ? sql`` : pins}
+    where i.instance_id = any(${value('instances')}::text[])`;
+}
+
+function currentEvents({ tables }: ProviderContext, ids: string): SQL {
+  return sql`select 'event', h.instance_id, h.execution_id::text, h.event_id::text, h.event_data, null::text
+    from ${tables.instances} i
+    join ${tables.history} h on h.instance_id = i.instance_id and h.execution_id = i.current_execution_id
+    where i.instance_id = any(${value(ids)}::text[])`;
+}
+
+/** Histories whose first acknowledgement named no orchestration (P:MX-2). */
+function eventsWithoutRow({ tables }: ProviderContext): SQL {
+  const ids = value('instances');
+  return sql`select 'event', h.instance_id, h.execution_id::text, h.event_id::text, h.event_data, null::text
+    from unnest(${ids}::text[]) as u(instance_id)
+    join ${tables.history} h on h.instance_id = u.instance_id
+    where u.instance_id not in
+      (select i.instance_id from ${tables.instances} i where i.instance_id = any(${ids}::text[]))`;
+}
+
+/** From the held event on; everything, if the instance has gone on to another execution. */
+function heldEvents({ tables }: ProviderContext): SQL {
+  return sql`select 'event', h.instance_id, h.execution_id::text, h.event_id::text, h.event_data, null::text
+    from unnest(${value('held')}::text[], ${value('heldExecutions')}::bigint[], ${value('heldEvents')}::bigint[])
+      as u(instance_id, execution_id, event_id)
+    join ${tables.instances} i on i.instance_id = u.instance_id
+    join ${tables.history} h on h.instance_id = i.instance_id and h.execution_id = i.current_execution_id
+      and h.event_id >= case when i.current_execution_id = u.execution_id then u.event_id else 0 end
+    where i.instance_id = any(${value('held')}::text[])`;
+}
+
+function storedKv({ tables }: ProviderContext, ids: string): SQL {
+  return sql`select 'kv', s.instance_id, s.key, s.value, s.last_updated_at_ms::text, null::text
+    from ${tables.kvStore} s where s.instance_id = any(${value(ids)}::text[])`;
+}
+
+function kvOfOtherExecutions({ tables }: ProviderContext): SQL {
+  return sql`select 'kv', s.instance_id, s.key, s.value, s.last_updated_at_ms::text, null::text
+    from unnest(${value('held')}::text[], ${value('heldExecutions')}::bigint[]) as u(instance_id, execution_id)
+    left join ${tables.instances} i on i.instance_id = u.instance_id
+    join ${tables.kvStore} s on s.instance_id = u.instance_id
+    where i.instance_id is null or i.current_execution_id <> u.execution_id`;
+}
+
+function loadedRow([kind, instance, ...facts]: readonly Cell[]): LoadedRow {
+  return { kind: textCell(kind) as LoadedRow['kind'], instance: textCell(instance), facts };
+}
+
+/** The rows of the load, by instance; every asked instance has an entry. Events are in order. */
+export function storedInstances(
+  instances: readonly string[],
+  rows: readonly LoadedRow[],
+): ReadonlyMap<string, StoredInstance> {
+  const all = new Map(instances.map((id): [string, StoredInstance] => [id, { events: [], kv: new Map() }]));
+  for (const { kind, instance, facts } of rows) {
+    const stored = all.get(instance);
+    if (stored) addFacts(stored, kind, facts);
+  }
+  for (const { events } of all.values()) {
+    events.sort((a, b) => a.executionId - b.executionId || a.eventId - b.eventId);
+  }
+  return all;
+}
+
+function addFacts(stored: StoredInstance, kind: LoadedRow['kind'], [a, b, c, d]: readonly Cell[]): void {
+  switch (kind) {
+    case 'instance':
+      stored.row = {
+        executionId: integerCell(a),
+        name: textCell(b),
+        version: c ?? null,
+        isWithinRange: d === 't',
+      };
+      return;
+    case 'event':
+      stored.events.push({ executionId: integerCell(a), eventId: integerCell(b), text: textCell(c) });
+      return;
+    case 'kv':
+      stored.kv.set(textCell(a), { value: textCell(b), lastUpdatedAtMs: integerCell(c) });
+      return;
+  }
+}

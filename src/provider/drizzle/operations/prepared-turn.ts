@@ -1,0 +1,81 @@
+import { toStorable, utf8Length } from '../../../base/text.js';
+import { encodeEvent } from '../../../wire/event.js';
+import type { AckOrchestrationItem, ActivityRef } from '../../provider.js';
+import { errorTexts, ProviderError } from '../../provider-error.js';
+import { type KvChanges, kvChangesOf } from './kv-changes.js';
+import { type OrchestratorRow, orchestratorRow, type WorkerRow, workerRow } from './queue-rows.js';
+import { refuseKvKey, refuseOrchestratorItem, refuseWorkerItem } from './refusal.js';
+
+/** A turn as it will be stored: everything encoded, once, before the transaction. */
+export interface PreparedTurn {
+  readonly turn: AckOrchestrationItem;
+  readonly events: readonly { readonly eventId: number; readonly text: string }[];
+  /** `undefined`: the turn did not touch it; null clears it. */
+  readonly customStatus: string | null | undefined;
+  readonly kv: KvChanges;
+  readonly workerRows: readonly WorkerRow[];
+  readonly orchestratorRows: readonly OrchestratorRow[];
+  readonly cancelled: readonly ActivityRef[];
+  /** Bytes of text that it sends. */
+  readonly bytes: number;
+}
+
+/** Why a turn cannot be stored; checked before any SQL. */
+export function refuseTurn(operation: string, turn: AckOrchestrationItem): ProviderError | undefined {
+  // Also what JavaScript makes of a missing id.
+  if (turn.historyDelta.some(({ eventId }) => !(eventId > 0))) {
+    return ProviderError.permanent(operation, errorTexts.eventIdMissing);
+  }
+  for (const event of turn.historyDelta) {
+    if (event.kind !== 'KeyValueSet' && event.kind !== 'KeyValueCleared') continue;
+    const refusal = refuseKvKey(operation, event.key);
+    if (refusal) return refusal;
+  }
+  for (const item of turn.workerItems) {
+    const refusal = refuseWorkerItem(operation, item);
+    if (refusal) return refusal;
+  }
+  for (const item of turn.orchestratorItems) {
+    const refusal = refuseOrchestratorItem(operation, item);
+    if (refusal) return refusal;
+  }
+  return undefined;
+}
+
+export function prepareTurn(turn: AckOrchestrationItem): PreparedTurn {
+  const events = turn.historyDelta.map((event) => ({ eventId: event.eventId, text: encodeEvent(event) }));
+  const { workerRows, cancelled } = withoutPairs(turn.workerItems.map(workerRow), turn.cancelledActivities);
+  const orchestratorRows = turn.orchestratorItems.map((item) => orchestratorRow(item));
+  const status = turn.historyDelta.findLast((event) => event.kind === 'CustomStatusUpdated');
+  const texts = [...events, ...workerRows, ...orchestratorRows];
+  return {
+    turn,
+    events,
+    customStatus: status?.kind === 'CustomStatusUpdated' ? storableOrNull(status.status) : undefined,
+    kv: kvChangesOf(turn.historyDelta),
+    workerRows,
+    orchestratorRows,
+    cancelled,
+    bytes: texts.reduce((sum, { text }) => sum + utf8Length(text), utf8Length(turn.metadata.output ?? '')),
+  };
+}
+
+function storableOrNull(text: string | null): string | null {
+  return text === null ? null : toStorable(text);
+}
+
+/** An activity that is scheduled and cancelled in one turn never reaches the queue (P:CA-15). */
+function withoutPairs(rows: readonly WorkerRow[], cancelled: readonly ActivityRef[]) {
+  if (cancelled.length === 0 || rows.length === 0) return { workerRows: rows, cancelled };
+  const keyOf = (instance: string, executionId: number, activityId: number) =>
+    JSON.stringify([instance, executionId, activityId]);
+  const keyOfRow = ({ instance, executionId, activityId }: WorkerRow) =>
+    instance === null ? undefined : keyOf(instance, executionId ?? 0, activityId ?? 0);
+  const keyOfRef = (ref: ActivityRef) => keyOf(ref.instance, ref.executionId, ref.activityId);
+  const cancelledKeys = new Set<string | undefined>(cancelled.map(keyOfRef));
+  const scheduledKeys = new Set(rows.map(keyOfRow));
+  return {
+    workerRows: rows.filter((row) => !cancelledKeys.has(keyOfRow(row))),
+    cancelled: cancelled.filter((ref) => !scheduledKeys.has(keyOfRef(ref))),
+  };
+}

@@ -1,0 +1,128 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { notifyChannel } from '../../../../schema/notify-channel.js';
+import type { WorkItem } from '../../../../wire/work-item.js';
+import type { EnqueueForOrchestrator, QueueName, TransactionScope } from '../../../provider.js';
+import { type ProviderError, TransactionEndedError } from '../../../provider-error.js';
+import type { ProviderContext } from '../../context.js';
+import type { SqlValues } from '../../executor.js';
+import { CallerTransaction, isInScope } from '../../scope.js';
+import { noRow, textCell } from '../../statement.js';
+import { ackWorkStatement, ackWorkValues, prepareWorkAck, refuseWorkAck, type WorkAck } from '../ack-work-statement.js';
+import {
+  insertIntoOrchestratorQueue,
+  insertIntoWorkerQueue,
+  orchestratorRow,
+  orchestratorRows,
+  visibleAtMs,
+  workerRow,
+  workerRows,
+} from '../queue-rows.js';
+import { refuseOrchestratorItem, refuseWorkerItem } from '../refusal.js';
+import { tokensOnce } from '../settle-batch.js';
+
+/**
+ * The enqueues and `ackWorkItems` as part of the caller's transaction (provider.md
+ * 3.4.7). Nothing is awaited before the statements are issued, nothing is retried, and
+ * an error goes to the caller, whose transaction is aborted.
+ * @throws UnsupportedError when `tx` is no transaction of the provider's driver
+ */
+export function transactionScope(ctx: ProviderContext, tx: unknown): TransactionScope {
+  return new DrizzleTransactionScope(ctx, CallerTransaction.of(ctx, tx));
+}
+
+class DrizzleTransactionScope implements TransactionScope {
+  constructor(
+    private readonly ctx: ProviderContext,
+    private readonly transaction: CallerTransaction,
+  ) {}
+
+  async enqueueForOrchestrator(elements: readonly EnqueueForOrchestrator[]): Promise<void> {
+    const operation = 'enqueue_orchestrator_work';
+    throwFirst(elements.map(({ item }) => refuseOrchestratorItem(operation, item)));
+    if (elements.length === 0) return;
+    const nowMs = this.ctx.clock.nowMs();
+    const rows = elements.map(({ item, delayMs }) => orchestratorRow(item, delayMs));
+    await this.insert({
+      operation,
+      queue: 'orchestrator',
+      insert: insertIntoOrchestratorQueue,
+      values: orchestratorRows(rows, nowMs),
+      notifies: rows.some((row) => visibleAtMs(row, nowMs) <= nowMs),
+    });
+  }
+
+  async enqueueForWorker(items: readonly WorkItem[]): Promise<void> {
+    const operation = 'enqueue_worker_work';
+    throwFirst(items.map((item) => refuseWorkerItem(operation, item)));
+    if (items.length === 0) return;
+    await this.insert({
+      operation,
+      queue: 'worker',
+      insert: insertIntoWorkerQueue,
+      values: workerRows(items.map(workerRow), this.ctx.clock.nowMs()),
+      notifies: true,
+    });
+  }
+
+  async ackWorkItems(elements: readonly WorkAck[]): Promise<boolean[]> {
+    const operation = 'ack_worker';
+    throwFirst(elements.map((element) => refuseWorkAck(operation, element)));
+    if (elements.length === 0) return [];
+    const isFirst = elements.map(tokensOnce());
+    const acks = elements.filter((_, index) => isFirst[index]).map(prepareWorkAck);
+    const statement = this.ctx.statement(
+      'scope: ack work',
+      () => ackWorkStatement(this.ctx, sql`and ${isInScope}`),
+      ([token]) => textCell(token),
+    );
+    const acked = this.transaction.run(operation, statement, ackWorkValues(acks, this.ctx.clock.nowMs()));
+    const notified = acks.some(({ completion }) => completion) ? this.notify(operation, 'orchestrator') : undefined;
+    const gone = new Set(await allInOrder(acked, notified));
+    // Nothing found: the locks are lost, or the transaction is over.
+    if (gone.size === 0) await this.transaction.requireOpen(operation);
+    return elements.map(({ lockToken }, index) => isFirst[index] === true && gone.has(lockToken));
+  }
+
+  private async insert({ operation, queue, insert, values, notifies }: ScopedInsert): Promise<void> {
+    const statement = this.ctx.statement(
+      `scope: enqueue ${queue}`,
+      () => sql`with added as (${insert(this.ctx, sql`where ${isInScope}`)} returning id) select id::text from added`,
+      ([id]) => textCell(id),
+    );
+    const added = this.transaction.run(operation, statement, values);
+    const ids = await allInOrder(added, notifies ? this.notify(operation, queue) : undefined);
+    if (ids.length === 0) throw new TransactionEndedError(operation);
+  }
+
+  /** Delivered at the caller's commit, to this process as well: nobody else learns of that commit. */
+  private notify(operation: string, queue: QueueName): Promise<unknown> {
+    const statement = this.ctx.statement(
+      'scope: notify',
+      () => sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')}) where ${isInScope}`,
+      noRow,
+    );
+    const values = { channel: notifyChannel(this.ctx.schema), payload: queue === 'orchestrator' ? 'o' : 'w' };
+    return this.transaction.run(operation, statement, values);
+  }
+}
+
+interface ScopedInsert {
+  readonly operation: string;
+  readonly queue: QueueName;
+  readonly insert: (ctx: ProviderContext, where: SQL) => SQL;
+  readonly values: SqlValues;
+  readonly notifies: boolean;
+}
+
+function throwFirst(refusals: readonly (ProviderError | undefined)[]): void {
+  const refusal = refusals.find((one) => one !== undefined);
+  if (refusal) throw refusal;
+}
+
+/** The answer to the first statement, when the second is answered, too; the first one's failure goes before. */
+async function allInOrder<T>(first: Promise<T>, second: Promise<unknown> | undefined): Promise<T> {
+  const [one, two] = await Promise.allSettled([first, second]);
+  if (one.status === 'rejected') throw one.reason;
+  if (two.status === 'rejected') throw two.reason;
+  return one.value;
+}

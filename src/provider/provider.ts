@@ -287,6 +287,9 @@ export interface Provider {
 /** Where the current execution of an instance stands. */
 export interface InstanceState {
   readonly instance: string;
+  readonly orchestrationName: string;
+  /** `unknown` where none is stored. */
+  readonly orchestrationVersion: string;
   readonly executionId: number;
   /** `Completed` and `Failed` are the ends; an execution that continued as new is about to be followed. */
   readonly status: string;

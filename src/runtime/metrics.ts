@@ -1,4 +1,5 @@
 import type { ErrorDetails } from '../wire/error-details.js';
+import type { TurnOutcome } from './replay/turn.js';
 
 /** Counters since the last `start` (runtime.md 1.12). */
 export interface MetricsSnapshot {
@@ -23,6 +24,8 @@ export interface MetricsSnapshot {
   activityDiscarded: number;
   /** Ours: turns that went on with a live execution instead of a replay. */
   warmTurns: number;
+  /** Ours: warm turns that differed from a cold replay; only counted with `verifyWarm`, and a bug. */
+  warmMismatches: number;
   /** Ours: locks that ran out or went to somebody else while this runtime worked under them. */
   locksLost: number;
   /** Ours: times that the event loop was blocked for so long that a renewal was late. */
@@ -56,6 +59,7 @@ export function newMetrics(): MetricsSnapshot {
     providerErrors: 0,
     activityDiscarded: 0,
     warmTurns: 0,
+    warmMismatches: 0,
     locksLost: 0,
     lateRenewals: 0,
     activeInstances: 0,
@@ -79,6 +83,35 @@ export function countFailure(metrics: MetricsSnapshot, details: ErrorDetails): v
       break;
     case 'Poison':
       metrics.orchPoison += 1;
+      break;
+  }
+}
+
+/** Counts a committed turn; `begins` says that it wrote the first event of its execution. */
+export function countTurn(metrics: MetricsSnapshot, turn: TurnOutcome, begins: boolean): void {
+  if (begins && turn.executionId === 1) metrics.activeInstances += 1;
+  for (const item of turn.orchestratorItems) {
+    if (item.kind === 'StartOrchestration' && item.parentInstance !== null) metrics.suborchestrationCalls += 1;
+  }
+  switch (turn.result.kind) {
+    case 'completed':
+      metrics.orchCompletions += 1;
+      metrics.activeInstances -= 1;
+      break;
+    case 'failed':
+      countFailure(metrics, turn.result.details);
+      metrics.activeInstances -= 1;
+      break;
+    case 'cancelled':
+      metrics.orchFailures += 1;
+      metrics.orchApplicationErrors += 1;
+      metrics.activeInstances -= 1;
+      break;
+    case 'continuedAsNew':
+      metrics.orchContinueAsNew += 1;
+      break;
+    case 'continued':
+    case 'alreadyTerminal':
       break;
   }
 }

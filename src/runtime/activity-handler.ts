@@ -1,0 +1,50 @@
+import type { ActivityContext } from './activity-context.js';
+import type { ActivityResult } from './activity-failure.js';
+import { activityFailureText, activityResult } from './activity-failure.js';
+import { decodePayload } from '../wire/payload.js';
+import type { SystemActivity } from './system-activities.js';
+
+/** An activity as users write it: value in, value or promise out. */
+export type ActivityFunction = (ctx: ActivityContext, input: unknown) => unknown;
+
+/** How the runtime runs an activity; payload in, payload or failure text out. Never throws or rejects. */
+export type ActivityHandler = (
+  ctx: ActivityContext,
+  input: string,
+  maxPayloadBytes: number,
+) => ActivityResult | Promise<ActivityResult>;
+
+/** An activity of the drop-in API: JSON in, JSON out, failures worded as native words them. */
+export function userActivity(name: string, run: ActivityFunction): ActivityHandler {
+  const failed = (thrown: unknown): ActivityResult => ({ ok: false, message: activityFailureText(name, thrown) });
+  return (ctx, input, maxPayloadBytes) => {
+    const returned = (value: unknown) => activityResult(name, value, maxPayloadBytes);
+    try {
+      const value = run(ctx, decodePayload(input));
+      return isThenable(value) ? Promise.resolve(value).then(returned, failed) : returned(value);
+    } catch (thrown) {
+      return failed(thrown);
+    }
+  };
+}
+
+/** An activity of the runtime itself: its texts are stored as they are. */
+export function systemActivity(run: SystemActivity): ActivityHandler {
+  const failed = (thrown: unknown): ActivityResult => {
+    return { ok: false, message: thrown instanceof Error ? thrown.message : String(thrown) };
+  };
+  return (_ctx, input) => {
+    try {
+      const result = run(input);
+      return typeof result === 'string'
+        ? { ok: true, result }
+        : result.then((text): ActivityResult => ({ ok: true, result: text }), failed);
+    } catch (thrown) {
+      return failed(thrown);
+    }
+  };
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}

@@ -1,0 +1,93 @@
+import { NaturalBatcher } from '../base/natural-batcher.js';
+import type { Abandon, Result, WorkItemLock } from '../provider/provider.js';
+import { errorTexts, type ProviderError } from '../provider/provider-error.js';
+import type { WorkItem } from '../wire/work-item.js';
+import type { ActivityRow } from './activity-run.js';
+import type { RuntimeCore } from './core.js';
+import { failedWith } from './failed-batch.js';
+
+/** Pause of a row whose acknowledgement failed. */
+const ACK_FAILED_DELAY_MS = 100;
+/** Most rows in one acknowledgement, and most given back in one statement. */
+const MAX_BATCH = 500;
+
+/** What settled activities mean for the rest of the runtime. */
+export interface ActivityEffects {
+  /** Outcomes were enqueued for orchestrations. */
+  outcomesEnqueued(): void;
+  /** Rows were given back: visible again now, or at a moment of the provider's clock. */
+  givenBack(visibleAtMs: number | undefined): void;
+  released(activity: ActivityRow): void;
+}
+
+/** Acknowledges activities and gives rows back, in batches (runtime.md 1.6 steps 7 and 8). */
+export class ActivitySettlement {
+  private readonly acks: NaturalBatcher<WorkItemLock & { readonly completion?: WorkItem | undefined }, Result>;
+  private readonly abandons: NaturalBatcher<WorkItemLock & Abandon, Result>;
+
+  constructor(
+    private readonly core: RuntimeCore,
+    private readonly effects: ActivityEffects,
+  ) {
+    const { provider } = core;
+    this.acks = new NaturalBatcher({
+      flush: (elements) => provider.ackWorkItems(elements),
+      failed: failedWith('ack_worker'),
+      maxElements: MAX_BATCH,
+    });
+    this.abandons = new NaturalBatcher({
+      flush: (elements) => provider.abandonWorkItems(elements),
+      failed: failedWith('abandon_work_item'),
+      maxElements: MAX_BATCH,
+    });
+  }
+
+  /** Acknowledgements that wait or are in flight. */
+  get pending(): number {
+    return this.acks.pending + this.abandons.pending;
+  }
+
+  /** Resolves when nothing waits and nothing is in flight. */
+  async idle(): Promise<void> {
+    while (this.pending > 0) await Promise.all([this.acks.idle(), this.abandons.idle()]);
+  }
+
+  /** Removes the row and enqueues the outcome; `counted` runs when that is committed. */
+  complete(activity: ActivityRow, completion: WorkItem, counted: () => void): void {
+    const { instance, lockToken } = activity.row;
+    activity.state = 'settling';
+    this.acks.submit({ instance, lockToken, completion }, (result) => {
+      if (!result.ok) return this.ackFailed(activity, result.error);
+      counted();
+      this.effects.outcomesEnqueued();
+      this.effects.released(activity);
+    });
+  }
+
+  abandon(activity: ActivityRow, abandon: Abandon): void {
+    const { instance, lockToken } = activity.row;
+    activity.state = 'settling';
+    this.abandons.submit({ instance, lockToken, ...abandon }, (result) => {
+      // The usual reason is a cancellation that has taken the row away meanwhile.
+      if (!result.ok) this.core.logger.debug({ instance, error: result.error }, 'giving back an activity failed');
+      else this.effects.givenBack(abandon.delayMs ? this.core.provider.nowMs() + abandon.delayMs : undefined);
+      this.effects.released(activity);
+    });
+  }
+
+  private ackFailed(activity: ActivityRow, error: ProviderError): void {
+    const { metrics, logger } = this.core;
+    const fields = { instance: activity.item.instance, activity: activity.item.name, error };
+    if (error.reason === errorTexts.workItemNotFound) {
+      // Cancelled, or its lock was lost: the result is not wanted (D-17).
+      metrics.activityDiscarded += 1;
+      logger.debug(fields, 'the result of an activity was discarded: its row is gone');
+      return this.effects.released(activity);
+    }
+    metrics.providerErrors += 1;
+    metrics.activityInfraErrors += 1;
+    logger.warn(fields, 'the acknowledgement of an activity failed');
+    if (error.outcome === 'unknown') return this.effects.released(activity);
+    this.abandon(activity, { delayMs: ACK_FAILED_DELAY_MS });
+  }
+}

@@ -1,0 +1,140 @@
+import { Gate } from '../base/gate.js';
+import { MinHeap } from '../base/min-heap.js';
+import type { Provider, QueueName } from '../provider/provider.js';
+import type { RuntimeCore } from './core.js';
+import { pause } from './core.js';
+import { fetchErrorPauseMs } from './fetch-errors.js';
+import { timed } from './timed.js';
+
+/** Moments that are remembered at once; what comes later is found by polling. */
+const MAX_KNOWN_MOMENTS = 10_000;
+
+/**
+ * Finds out, for both dispatchers together, when there is something to fetch while they
+ * are idle: at moments that are known, and by one query at growing intervals.
+ */
+export class IdleProbe {
+  private readonly idle = new Set<QueueName>();
+  private readonly gate: Gate;
+  /** Moments of the provider's clock at which messages of this process become visible. */
+  private readonly moments: Readonly<Record<QueueName, MinHeap>> = {
+    orchestrator: new MinHeap(),
+    worker: new MinHeap(),
+  };
+  /** The next moment that the last query told, in either queue. */
+  private nextVisibleAtMs = Infinity;
+  private readonly firstStepMs: number;
+  private readonly maxStepMs: number;
+  private stepMs: number;
+  private pollAtMs = -Infinity;
+
+  constructor(
+    private readonly core: RuntimeCore,
+    private readonly wake: (queue: QueueName) => void,
+  ) {
+    this.gate = new Gate(core.clock);
+    this.firstStepMs = core.options.pollIntervalMs;
+    this.maxStepMs = Math.max(this.firstStepMs, core.options.maxPollIntervalMs ?? defaultMaxPollMs(core.provider));
+    this.stepMs = this.firstStepMs;
+  }
+
+  /** A dispatcher found nothing and waits to be woken. */
+  enterIdle(queue: QueueName): void {
+    if (this.idle.size === 0) this.scheduleLook();
+    this.idle.add(queue);
+    this.gate.wake();
+  }
+
+  /** A dispatcher is at work again; nothing is said about whether it will find something. */
+  leaveIdle(queue: QueueName): void {
+    this.idle.delete(queue);
+  }
+
+  /** A fetch found something: the next idle time begins with short waits. */
+  found(): void {
+    this.stepMs = this.firstStepMs;
+    const atMs = this.core.clock.nowMs() + this.stepMs;
+    if (this.pollAtMs <= atMs) return;
+    this.pollAtMs = atMs;
+    if (this.idle.size > 0) this.gate.wake();
+  }
+
+  /** A message of this process becomes visible at this moment of the provider's clock. */
+  noteTimer(visibleAtMs: number, queue: QueueName = 'orchestrator'): void {
+    const moments = this.moments[queue];
+    if (moments.size >= MAX_KNOWN_MOMENTS) return;
+    const isNext = visibleAtMs < (moments.smallest ?? Infinity);
+    moments.push(visibleAtMs);
+    if (isNext && this.idle.size > 0) this.gate.wake();
+  }
+
+  /** Runs until the runtime stops. */
+  async run(): Promise<void> {
+    const stop = () => this.gate.wake();
+    this.core.stopping.addEventListener('abort', stop, { once: true });
+    let errors = 0;
+    while (!this.core.stopping.aborted) {
+      if (this.idle.size === 0) {
+        await this.gate.wait();
+        continue;
+      }
+      const waitMs = this.waitMs();
+      if (waitMs > 0) {
+        await this.gate.wait(waitMs);
+        continue;
+      }
+      if (this.takeDueMoments('orchestrator')) this.wake('orchestrator');
+      if (this.takeDueMoments('worker')) this.wake('worker');
+      if (this.core.clock.nowMs() < this.pollAtMs && this.core.provider.nowMs() < this.nextVisibleAtMs) continue;
+      try {
+        await this.look();
+        errors = 0;
+      } catch (error) {
+        errors += 1;
+        this.core.metrics.providerErrors += 1;
+        this.core.logger.warn({ error }, 'the idle probe failed');
+        await pause(this.core, fetchErrorPauseMs(errors));
+      }
+    }
+  }
+
+  private waitMs(): number {
+    const { orchestrator, worker } = this.moments;
+    const momentMs =
+      Math.min(orchestrator.smallest ?? Infinity, worker.smallest ?? Infinity, this.nextVisibleAtMs) -
+      this.core.provider.nowMs();
+    return Math.min(momentMs, this.pollAtMs - this.core.clock.nowMs());
+  }
+
+  private takeDueMoments(queue: QueueName): boolean {
+    const moments = this.moments[queue];
+    const nowMs = this.core.provider.nowMs();
+    let any = false;
+    while ((moments.smallest ?? Infinity) <= nowMs) {
+      moments.pop();
+      any = true;
+    }
+    return any;
+  }
+
+  private async look(): Promise<void> {
+    const due = await timed(this.core.clock, 'due', () => this.core.provider.due());
+    this.nextVisibleAtMs = due.nextVisibleAtMs ?? Infinity;
+    this.scheduleLook();
+    // Grows even when something is due: it may be for others, by tag or version.
+    this.stepMs = Math.min(this.stepMs * 2, this.maxStepMs);
+    if (due.orchestrator && this.idle.has('orchestrator')) this.wake('orchestrator');
+    if (due.worker && this.idle.has('worker')) this.wake('worker');
+  }
+
+  /** Jitter only lengthens, so that many processes drift apart and none asks more often. */
+  private scheduleLook(): void {
+    this.pollAtMs = this.core.clock.nowMs() + this.stepMs * (1 + this.core.random() / 4);
+  }
+}
+
+/** Native's enqueues notify nobody: where it may share the schema, the ceiling is the latency of its items. */
+function defaultMaxPollMs(provider: Provider): number {
+  const { sharedWithNative, notifyTriggers } = provider.wakeUps();
+  return sharedWithNative && !notifyTriggers ? 100 : 1_000;
+}

@@ -1,0 +1,188 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { claimRejections } from '../base/rejection-guard.js';
+import { Client } from '../client/client.js';
+import type { OrchestrationLock, QueueName, WorkItemLock } from '../provider/provider.js';
+import { systemActivity } from './activity-handler.js';
+import { RunningActivity } from './activity-run.js';
+import type { RuntimeCore } from './core.js';
+import { DispatcherLoop } from './dispatcher-loop.js';
+import { NamesOfInstances } from './execution-names.js';
+import { pollGauges } from './gauges.js';
+import { IdleProbe } from './idle-probe.js';
+import { LockKeeper } from './lock-keeper.js';
+import { OrchestrationDispatcher } from './orchestration-dispatcher.js';
+import { SessionManager } from './session-manager.js';
+import { systemActivities } from './system-activities.js';
+import type { WriteTrace } from './tracing/trace-record.js';
+import { TurnProcessor } from './turn-processor.js';
+import { WarmCache } from './warm-cache.js';
+import { WorkerDispatcher } from './worker-dispatcher.js';
+
+/** After the time-out of a stop: how long writes that are under way may still take. */
+const LAST_WRITES_MS = 5_000;
+
+/**
+ * Everything that runs between a `start` and its `shutdown`: the two dispatchers, what
+ * they share, and how they wake each other. Made new at each start, so nothing of an
+ * earlier life is left in it.
+ */
+export class RunningRuntime {
+  readonly orchestrations: OrchestrationDispatcher;
+  readonly activities: WorkerDispatcher;
+  private readonly processor: TurnProcessor;
+  private readonly cache: WarmCache;
+  private readonly probe: IdleProbe;
+  private readonly orchestrationLoop: DispatcherLoop;
+  private readonly workerLoop: DispatcherLoop;
+  private readonly sessions: SessionManager;
+  private readonly runsOrchestrations: boolean;
+  private readonly runsActivities: boolean;
+  private readonly storage = new AsyncLocalStorage<RunningActivity>();
+  private loops: Promise<unknown>[] = [];
+  private releases: (() => void)[] = [];
+
+  constructor(
+    private readonly core: RuntimeCore,
+    writeTrace: WriteTrace,
+  ) {
+    const { provider, options, clock, logger, metrics } = core;
+    this.runsOrchestrations = options.orchestrationConcurrency > 0;
+    this.runsActivities = options.workerConcurrency > 0 && options.tagFilter.kind !== 'none';
+    this.cache = new WarmCache({ entries: options.warmInstances, bytes: options.warmBytes });
+    this.probe = new IdleProbe(core, (queue) => this.wake(queue));
+    const names = new NamesOfInstances(provider);
+    const shared = { clock, logger, metrics: () => metrics };
+    this.processor = new TurnProcessor(
+      core,
+      new LockKeeper<OrchestrationLock>({
+        ...shared,
+        what: 'orchestration',
+        lockTimeoutMs: options.orchestratorLockTimeoutMs,
+        renewalBufferMs: options.orchestratorLockRenewalBufferMs,
+        renew: (locks) => provider.renewOrchestrationItemLocks(extended(locks, options.orchestratorLockTimeoutMs)),
+      }),
+      this.cache,
+      {
+        workEnqueued: (instance, of) => {
+          names.remember(instance, of);
+          this.workerLoop.wake();
+        },
+        messagesEnqueued: () => this.orchestrationLoop.wake(),
+        timerEnqueued: (visibleAtMs) => this.probe.noteTimer(visibleAtMs),
+        activitiesCancelled: (activities) => this.activities.cancel(activities),
+        released: ({ wakeUps }) => {
+          // A wake-up that came while the instance was locked may have been for its messages,
+          // which no fetch could see.
+          if (this.orchestrationLoop.wakeUpCount > wakeUps) this.orchestrationLoop.wake();
+          else this.orchestrationLoop.roomFreed();
+        },
+      },
+    );
+    this.orchestrations = new OrchestrationDispatcher(
+      core,
+      this.processor,
+      this.cache,
+      () => this.orchestrationLoop.wakeUpCount,
+    );
+    this.activities = new WorkerDispatcher(core, {
+      keeper: new LockKeeper<WorkItemLock>({
+        ...shared,
+        what: 'activity',
+        lockTimeoutMs: options.workerLockTimeoutMs,
+        renewalBufferMs: options.workerLockRenewalBufferMs,
+        renew: (locks) => provider.renewWorkItemLocks(extended(locks, options.workerLockTimeoutMs)),
+      }),
+      names,
+      client: lazily(() => new Client(provider, { maxPayloadBytes: options.maxPayloadBytes, clock })),
+      trace: writeTrace,
+      storage: this.storage,
+      systemActivities: new Map([...systemActivities(provider)].map(([name, run]) => [name, systemActivity(run)])),
+      effects: {
+        outcomesEnqueued: () => this.orchestrationLoop.wake(),
+        givenBack: (visibleAtMs) => {
+          if (visibleAtMs === undefined) this.workerLoop.wake();
+          else this.probe.noteTimer(visibleAtMs, 'worker');
+        },
+        roomFreed: () => this.workerLoop.roomFreed(),
+        sessionsInUse: () => this.sessions.inUse(),
+      },
+    });
+    this.orchestrationLoop = new DispatcherLoop(core, this.probe, this.orchestrations);
+    this.workerLoop = new DispatcherLoop(core, this.probe, this.activities);
+    this.sessions = new SessionManager(core, this.activities.sessionOwner);
+  }
+
+  /** Starts the loops. */
+  start(): void {
+    const { min, max } = this.core.options.supportedReplayVersions;
+    this.core.logger.info({ runtimeId: this.core.runtimeId, min, max }, 'the runtime starts');
+    this.releases.push(
+      this.core.provider.onWakeUp((queue) => this.wake(queue)),
+      claimRejections((reason) => this.claimRejection(reason)),
+    );
+    if (this.runsOrchestrations) this.loops.push(this.orchestrationLoop.run());
+    if (this.runsActivities) this.loops.push(this.workerLoop.run(), this.sessions.run());
+    if (this.loops.length > 0) this.loops.push(this.probe.run());
+    this.loops.push(pollGauges(this.core));
+  }
+
+  /**
+   * Called after the stop signal. Resolves as soon as nothing more will be written: what
+   * runs may end until the time-out, what has not begun is given back at once.
+   */
+  async stop(timeoutMs: number): Promise<void> {
+    this.activities.abandonWaiting();
+    const finished = this.finished();
+    const inTime = timeoutMs > 0 && (await this.within(timeoutMs, finished));
+    if (!inTime) {
+      this.activities.abandonRunning();
+      this.processor.abandonRunning();
+      if (!(await this.within(LAST_WRITES_MS, finished))) {
+        this.core.logger.error({}, 'the store does not answer: locks of this runtime will run out by themselves');
+      }
+    }
+    for (const release of this.releases) release();
+    this.releases = [];
+    this.cache.clear();
+  }
+
+  private async finished(): Promise<void> {
+    await Promise.all(this.loops);
+    // A fetch that ended during the stop may have brought rows that are being given back.
+    await Promise.all([this.processor.drained(), this.activities.quiet()]);
+  }
+
+  private async within(ms: number, done: Promise<unknown>): Promise<boolean> {
+    const timer = new AbortController();
+    const timedOut = this.core.clock.sleep(ms, timer.signal).then(
+      () => false,
+      () => true,
+    );
+    const inTime = await Promise.race([done.then(() => true), timedOut]);
+    timer.abort();
+    return inTime;
+  }
+
+  private wake(queue: QueueName): void {
+    if (queue === 'orchestrator') this.orchestrationLoop.wake();
+    else this.workerLoop.wake();
+  }
+
+  /** A promise that an activity left behind was rejected: that must not end the process (C-33). */
+  private claimRejection(reason: unknown): boolean {
+    const run = this.storage.getStore();
+    if (!(run instanceof RunningActivity)) return false;
+    const { instance, name } = run.activity.item;
+    this.core.logger.error({ instance, activity: name, error: reason }, 'an activity left a promise that was rejected');
+    return true;
+  }
+}
+
+function extended<Lock>(locks: readonly Lock[], extendMs: number): (Lock & { extendMs: number })[] {
+  return locks.map((lock) => ({ ...lock, extendMs }));
+}
+
+function lazily<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}

@@ -1,0 +1,207 @@
+import type { LockedOrchestrationItem, OrchestrationLock } from '../provider/provider.js';
+import type { RuntimeCore } from './core.js';
+import { unregisteredDelayMs } from './fetch-errors.js';
+import type { LockKeeper } from './lock-keeper.js';
+import { readBatch } from './replay/batch.js';
+import type { LoadedItem, RunnablePlan } from './turn-plan.js';
+import { planTurn } from './turn-plan.js';
+import type { RanTurn } from './turn-runner.js';
+import { TurnRunner } from './turn-runner.js';
+import type { HeldItem, TurnEffects } from './turn-settlement.js';
+import { TurnSettlement } from './turn-settlement.js';
+import { logWarnings } from './turn-warnings.js';
+import type { WarmCache } from './warm-cache.js';
+import { fits } from './warm-cache.js';
+
+/** Turns are synchronous: after so long in one go the event loop gets a turn. In ms. */
+const LONGEST_STRETCH_MS = 10;
+/** Pause of an item whose history could not be loaded. */
+const LOAD_FAILED_DELAY_MS = 50;
+
+/** A turn that is ready to run. */
+interface Ready {
+  readonly held: HeldItem;
+  readonly loaded: LoadedItem;
+  readonly plan: RunnablePlan;
+}
+
+/** What a fetch knew before it began. */
+export interface FetchMark {
+  readonly takenAtMs: number;
+  readonly wakeUps: number;
+}
+
+/** Takes fetched items through their turns: loads, plans, runs and settles them (runtime.md 1.4, 1.9). */
+export class TurnProcessor {
+  private heldCount = 0;
+  private readonly runner: TurnRunner;
+  private readonly settlement: TurnSettlement;
+  /** Turns whose driver has not answered yet. */
+  private readonly running = new Set<HeldItem>();
+  private drainWaiters: { readonly atMost: number; readonly resolve: () => void }[] = [];
+  private stretchBeganAtMs = performance.now();
+
+  constructor(
+    private readonly core: RuntimeCore,
+    private readonly keeper: LockKeeper<OrchestrationLock>,
+    private readonly cache: WarmCache,
+    private readonly effects: TurnEffects,
+  ) {
+    this.runner = new TurnRunner(core);
+    this.settlement = new TurnSettlement(core, cache, { ...effects, released: (held) => this.release(held) });
+  }
+
+  /** Items that this process holds: not begun, running, or waiting for their acknowledgement. */
+  get held(): number {
+    return this.heldCount;
+  }
+
+  /** Resolves when at most so many items are held. */
+  drained(atMost = 0): Promise<void> {
+    if (this.heldCount <= atMost) return Promise.resolve();
+    return new Promise((resolve) => this.drainWaiters.push({ atMost, resolve }));
+  }
+
+  /** Resolves when every turn of the batch has begun; suspects also when they are settled. */
+  async process(items: readonly LockedOrchestrationItem[], { takenAtMs, wakeUps }: FetchMark): Promise<void> {
+    this.stretchBeganAtMs = performance.now();
+    this.heldCount += items.length;
+    for (const item of items) this.keeper.hold(item, takenAtMs, () => this.lockLost(item));
+    const suspects: Ready[] = [];
+    const loading: Promise<void>[] = [];
+    for (const item of items) {
+      const held = { item, wakeUps };
+      const loaded = this.load(item);
+      if (loaded instanceof Promise) {
+        loading.push(
+          loaded.then(
+            (late) => this.begin(held, late, suspects),
+            (error: unknown) => this.loadFailed(held, error),
+          ),
+        );
+      } else this.begin(held, loaded, suspects);
+      if (performance.now() - this.stretchBeganAtMs > LONGEST_STRETCH_MS) await this.letTheLoopTurn();
+    }
+    if (loading.length > 0) await Promise.all(loading);
+    if (suspects.length > 0) await this.runAlone(suspects);
+  }
+
+  /** Gives items back that were fetched too late to be run. */
+  giveBack(items: readonly LockedOrchestrationItem[]): void {
+    this.heldCount += items.length;
+    for (const item of items) this.settlement.abandon({ item, wakeUps: Infinity }, { ignoreAttempt: true });
+  }
+
+  /** Gives back the turns that still run, at a stop that waits no longer; what they decide is not committed. */
+  abandonRunning(): void {
+    for (const held of this.running) this.settlement.abandon(held, { ignoreAttempt: true });
+    this.running.clear();
+  }
+
+  private load(item: LockedOrchestrationItem): LoadedItem | Promise<LoadedItem> {
+    const batch = readBatch(item.messages);
+    const entry = this.cache.take(item.instance);
+    const mayBeWarm = item.attemptCount <= this.core.options.maxAttempts && batch.start?.kind !== 'ContinueAsNew';
+    if (entry && mayBeWarm && fits(entry, item.executionId, item.history)) return { kind: 'warm', item, batch, entry };
+    const { history, historyError, kvSnapshot } = item;
+    if (history.kind === 'full')
+      return { kind: 'cold', item, batch, history: history.events, historyError, kvSnapshot };
+    // The tail does not fit what was held: everything, under the same lock.
+    return this.core.provider.loadHistory(item).then(({ events, ...rest }): LoadedItem => {
+      return {
+        kind: 'cold',
+        item,
+        batch,
+        history: events,
+        historyError: rest.historyError,
+        kvSnapshot: rest.kvSnapshot,
+      };
+    });
+  }
+
+  private begin(held: HeldItem, loaded: LoadedItem, suspects: Ready[]): void {
+    const plan = planTurn(this.core, loaded);
+    const { instance, attemptCount } = held.item;
+    if (plan.kind === 'settle') this.settlement.settle(held, plan.ack, plan.failure);
+    else if (plan.kind === 'abandon') {
+      const { delayMs, reason } = plan;
+      this.core.logger.warn({ instance, attempt: attemptCount, delayMs }, `put off: ${reason}`);
+      this.settlement.abandon(held, { delayMs });
+    } else if (attemptCount >= this.core.options.suspectAttempts) suspects.push({ held, loaded, plan });
+    else this.run({ held, loaded, plan });
+  }
+
+  /**
+   * Whoever is fetched for the third time may be what killed the process twice: such a turn
+   * runs while nothing else is held, so that it takes nobody along. Of several a random one
+   * is kept, or the first one would block the others for ever.
+   */
+  private async runAlone(suspects: readonly Ready[]): Promise<void> {
+    const chosen = suspects[Math.floor(this.core.random() * suspects.length)] ?? suspects[0];
+    for (const { held } of suspects) if (held !== chosen?.held) this.settlement.abandon(held, { ignoreAttempt: true });
+    await this.drained(1);
+    if (chosen) this.run(chosen);
+    await this.drained();
+  }
+
+  private run({ held, loaded, plan }: Ready): void {
+    this.core.metrics.orchStarts += 1;
+    if (plan.kind === 'warm') this.core.metrics.warmTurns += 1;
+    try {
+      const ran = this.runner.run(held.item, plan, loaded.batch.messages);
+      if (ran instanceof Promise) {
+        this.running.add(held);
+        ran.then(
+          (turn) => this.running.delete(held) && this.commit(held, plan, turn),
+          (error: unknown) => this.running.delete(held) && this.turnFailed(held, error),
+        );
+      } else this.commit(held, plan, ran);
+    } catch (error) {
+      this.turnFailed(held, error);
+    }
+  }
+
+  private commit(held: HeldItem, plan: RunnablePlan, ran: RanTurn): void {
+    if (ran.turn.warnings.length > 0) logWarnings(this.core.logger, held.item.instance, ran.turn.warnings);
+    this.settlement.commit(held, plan, ran);
+  }
+
+  private loadFailed(held: HeldItem, error: unknown): void {
+    this.core.metrics.providerErrors += 1;
+    this.core.logger.warn({ instance: held.item.instance, error }, 'loading the history failed');
+    this.settlement.abandon(held, { delayMs: LOAD_FAILED_DELAY_MS });
+  }
+
+  /** The engine or a driver could not go on: nothing was decided, so the turn is tried again, later. */
+  private turnFailed(held: HeldItem, error: unknown): void {
+    const { instance, attemptCount } = held.item;
+    const { unregisteredBaseDelayMs, unregisteredMaxDelayMs } = this.core.options;
+    const delayMs = unregisteredDelayMs(attemptCount, unregisteredBaseDelayMs, unregisteredMaxDelayMs);
+    this.core.logger.error(
+      { instance, attempt: attemptCount, delayMs, error },
+      'a turn could not be run and is put off',
+    );
+    this.settlement.abandon(held, { delayMs });
+  }
+
+  private lockLost({ instance }: LockedOrchestrationItem): void {
+    this.core.logger.warn({ instance }, 'the lock of a running turn was lost; its acknowledgement will be refused');
+  }
+
+  private release(held: HeldItem): void {
+    this.keeper.release(held.item);
+    this.heldCount -= 1;
+    this.effects.released(held);
+    if (this.drainWaiters.length === 0) return;
+    this.drainWaiters = this.drainWaiters.filter(({ atMost, resolve }) => {
+      if (this.heldCount > atMost) return true;
+      resolve();
+      return false;
+    });
+  }
+
+  private async letTheLoopTurn(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    this.stretchBeganAtMs = performance.now();
+  }
+}

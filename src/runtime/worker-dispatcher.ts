@@ -1,0 +1,296 @@
+import type { ActivityRef, LockedWorkItem, WorkItemLock } from '../provider/provider.js';
+import type { ActivityResult } from './activity-failure.js';
+import type { ActivityHandler } from './activity-handler.js';
+import type { ActivityRow } from './activity-run.js';
+import type { ActivityRunnerParts } from './activity-runner.js';
+import { ActivityRunner } from './activity-runner.js';
+import type { ActivityEffects } from './activity-settlement.js';
+import { ActivitySettlement } from './activity-settlement.js';
+import type { RuntimeCore } from './core.js';
+import type { Dispatchable, Look } from './dispatcher-loop.js';
+import { FetchAhead } from './fetch-ahead.js';
+import { unregisteredDelayMs } from './fetch-errors.js';
+import type { LockKeeper } from './lock-keeper.js';
+import { poisonActivity } from './poison.js';
+import { SessionSlots } from './session-slots.js';
+import { SuspectActivity } from './suspect-activity.js';
+import { timed } from './timed.js';
+
+/** Pause of a row of a session that is one too many. */
+const SESSION_FULL_DELAY_MS = 100;
+/** No fetch while so many acknowledgements are under way. */
+const MAX_PENDING_ACKS = 1_000;
+
+export interface WorkerParts extends Pick<ActivityRunnerParts, 'names' | 'client' | 'trace' | 'storage'> {
+  readonly keeper: LockKeeper<WorkItemLock>;
+  readonly systemActivities: ReadonlyMap<string, ActivityHandler>;
+  readonly effects: Pick<ActivityEffects, 'outcomesEnqueued' | 'givenBack'> & {
+    /** There may be room for more rows. */
+    roomFreed(): void;
+    /** A row with a session is held. */
+    sessionsInUse(): void;
+  };
+}
+
+/** Fetches activities and has them run, as many at once as there are slots (runtime.md 1.6). */
+export class WorkerDispatcher implements Dispatchable {
+  readonly queue = 'worker';
+  private readonly settlement: ActivitySettlement;
+  private readonly runner: ActivityRunner;
+  private readonly sessions: SessionSlots;
+  private readonly ahead: FetchAhead;
+  private readonly suspect: SuspectActivity;
+  /** Rows whose lock this process holds. */
+  private readonly held = new Set<ActivityRow>();
+  private waitingCount = 0;
+  private quietWaiters: (() => void)[] = [];
+
+  constructor(
+    private readonly core: RuntimeCore,
+    private readonly parts: WorkerParts,
+  ) {
+    const { workerConcurrency, maxSessionsPerRuntime, workerNodeId } = core.options;
+    this.sessions = new SessionSlots(maxSessionsPerRuntime, workerNodeId === undefined);
+    this.ahead = new FetchAhead(workerConcurrency);
+    this.settlement = new ActivitySettlement(core, {
+      ...parts.effects,
+      released: (activity) => this.released(activity),
+    });
+    this.runner = new ActivityRunner(core, {
+      ...parts,
+      sessions: this.sessions,
+      handlerOf: (name) => this.handlerOf(name),
+      started: () => (this.waitingCount -= 1),
+      ended: (activity, result) => this.ended(activity, result),
+      discarded: (activity) => this.discarded(activity),
+      slotFreed: () => this.slotFreed(),
+    });
+    this.suspect = new SuspectActivity(core, {
+      isAlone: () => this.runner.runningCount === 0 && this.settlement.pending === 0,
+      start: (activity) => this.held.has(activity) && this.runner.enqueue([activity]),
+      over: () => parts.effects.roomFreed(),
+    });
+  }
+
+  /** Owner of the sessions of this runtime. */
+  get sessionOwner(): string {
+    return this.core.options.workerNodeId ?? this.runner.workerId(0);
+  }
+
+  hasRoom(): boolean {
+    return !this.suspect.present && this.room() > 0 && this.settlement.pending < MAX_PENDING_ACKS;
+  }
+
+  async look(): Promise<Look> {
+    const takenAtMs = this.core.clock.nowMs();
+    const rows = await timed(
+      this.core.clock,
+      'fetch_work_item',
+      () => this.core.provider.fetchWorkItems(this.request()),
+      (late) => this.giveBack(late, takenAtMs),
+    );
+    this.core.metrics.workerDispatcherItemsFetched += rows.length;
+    if (rows.length > 0) {
+      if (this.core.stopping.aborted) this.giveBack(rows, takenAtMs);
+      else await this.take(rows, takenAtMs);
+    }
+    return { fetched: rows.length, lost: 0 };
+  }
+
+  /** One look, and everything settled that it brought: for tests and tools that step by hand. */
+  async runOnce(): Promise<Look> {
+    const look = await this.look();
+    await this.quiet();
+    return look;
+  }
+
+  /** Resolves when nothing is held: no activity waits, runs or is being settled. */
+  async quiet(): Promise<void> {
+    while (this.held.size > 0) await new Promise<void>((resolve) => this.quietWaiters.push(resolve));
+  }
+
+  /** These activities were cancelled: those that this process holds learn it now. */
+  cancel(activities: readonly ActivityRef[]): void {
+    for (const { instance, executionId, activityId } of activities) {
+      const run = this.runner.find(instance, executionId, activityId);
+      if (run) {
+        this.parts.keeper.release(run.activity.row);
+        this.runner.cancel(run, 'cancelled');
+      } else {
+        this.dropWaiting(
+          ({ item }) => item.id === activityId && item.executionId === executionId && item.instance === instance,
+        );
+      }
+    }
+  }
+
+  /** Gives back what has not started. */
+  abandonWaiting(): void {
+    for (const activity of this.withdraw(() => true)) this.settlement.abandon(activity, { ignoreAttempt: true });
+  }
+
+  /** Gives back what still runs, at a stop that waits no longer, and tells the handlers. */
+  abandonRunning(): void {
+    for (const activity of this.runner.stopAll()) this.settlement.abandon(activity, { ignoreAttempt: true });
+  }
+
+  private request() {
+    const { workerLockTimeoutMs, sessionLockTimeoutMs, tagFilter } = this.core.options;
+    const maxNewSessions = this.sessions.room;
+    return {
+      limit: this.room(),
+      lockTimeoutMs: workerLockTimeoutMs,
+      // At the limit only rows without a session are asked for, as in native.
+      session: maxNewSessions > 0 ? { ownerId: this.sessionOwner, lockTimeoutMs: sessionLockTimeoutMs } : undefined,
+      maxNewSessions,
+      tagFilter,
+    };
+  }
+
+  private room(): number {
+    return this.ahead.limit(this.core.clock.nowMs()) - this.waitingCount - this.runner.runningCount;
+  }
+
+  private async take(rows: readonly LockedWorkItem[], takenAtMs: number): Promise<void> {
+    const usable: ActivityRow[] = [];
+    const suspects: ActivityRow[] = [];
+    for (const row of rows) {
+      const activity = this.hold(row, takenAtMs);
+      if (!activity || !this.admit(activity)) continue;
+      this.waitingCount += 1;
+      (row.attemptCount >= this.core.options.suspectAttempts ? suspects : usable).push(activity);
+    }
+    await this.parts.names.load([...usable, ...suspects].map(({ item }) => item.instance));
+    const waiting = (activity: ActivityRow) => activity.state === 'waiting' && this.held.has(activity);
+    if (suspects.length > 0) this.isolate(suspects.filter(waiting));
+    this.runner.enqueue(usable.filter(waiting));
+  }
+
+  /** Keeps the lock of the row; `undefined` when it is no activity at all. */
+  private hold(row: LockedWorkItem, takenAtMs: number): ActivityRow | undefined {
+    const { item } = row;
+    if (item.kind !== 'ActivityExecute') {
+      this.core.logger.error({ kind: item.kind, attempt: row.attemptCount }, 'a worker row is no activity');
+      const { instance, lockToken } = row;
+      const back = [{ instance, lockToken, delayMs: this.backOffMs(row.attemptCount) }];
+      void this.core.provider.abandonWorkItems(back).catch(() => undefined);
+      return undefined;
+    }
+    const activity: ActivityRow = { row, item, state: 'waiting' };
+    this.held.add(activity);
+    this.parts.keeper.hold(row, takenAtMs, () => this.lockLost(activity));
+    return activity;
+  }
+
+  /** Whether the row may run; settles it if not. */
+  private admit(activity: ActivityRow): boolean {
+    const { row, item } = activity;
+    const { metrics, logger, options } = this.core;
+    const fields = { instance: item.instance, activity: item.name, attempt: row.attemptCount };
+    if (row.attemptCount > options.maxAttempts) {
+      logger.error(fields, 'an activity was given up as poison');
+      this.settlement.complete(activity, poisonActivity(this.core, row, item), () => (metrics.activityPoison += 1));
+      return false;
+    }
+    if (!this.handlerOf(item.name)) {
+      const delayMs = this.backOffMs(row.attemptCount);
+      logger.warn({ ...fields, delayMs }, `put off: activity '${item.name}' is not registered in this runtime`);
+      metrics.activityConfigErrors += 1;
+      this.settlement.abandon(activity, { delayMs });
+      return false;
+    }
+    if (item.sessionId !== undefined) this.parts.effects.sessionsInUse();
+    if (this.sessions.admit(activity)) return true;
+    this.settlement.abandon(activity, { delayMs: SESSION_FULL_DELAY_MS, ignoreAttempt: true });
+    return false;
+  }
+
+  private handlerOf(name: string): ActivityHandler | undefined {
+    return this.parts.systemActivities.get(name) ?? this.core.activities.find(name);
+  }
+
+  private backOffMs(attempt: number): number {
+    const { unregisteredBaseDelayMs, unregisteredMaxDelayMs } = this.core.options;
+    return unregisteredDelayMs(attempt, unregisteredBaseDelayMs, unregisteredMaxDelayMs);
+  }
+
+  /** One suspect is kept and everything else that has not started is given back. Of several a random one. */
+  private isolate(suspects: readonly ActivityRow[]): void {
+    const chosen = suspects[Math.floor(this.core.random() * suspects.length)] ?? suspects[0];
+    if (!chosen) return;
+    for (const activity of this.withdraw((waiting) => waiting !== chosen)) {
+      this.settlement.abandon(activity, { ignoreAttempt: true });
+    }
+    this.suspect.isolate(chosen);
+  }
+
+  private ended(activity: ActivityRow, result: ActivityResult): void {
+    this.ahead.handlerEnded(this.core.clock.nowMs());
+    const { instance, executionId, id } = activity.item;
+    const { metrics } = this.core;
+    if (result.ok) {
+      const completion = { kind: 'ActivityCompleted', instance, executionId, id, result: result.result } as const;
+      return this.settlement.complete(activity, completion, () => (metrics.activitySuccess += 1));
+    }
+    const details = {
+      kind: 'Application',
+      application: { kind: 'ActivityFailed' },
+      message: result.message,
+      retryable: false,
+    } as const;
+    const completion = { kind: 'ActivityFailed', instance, executionId, id, details } as const;
+    this.settlement.complete(activity, completion, () => (metrics.activityAppErrors += 1));
+  }
+
+  private slotFreed(): void {
+    this.suspect.check();
+    this.parts.effects.roomFreed();
+  }
+
+  private lockLost(activity: ActivityRow): void {
+    const { instance, executionId, id, name } = activity.item;
+    if (activity.state === 'waiting') return this.dropWaiting((waiting) => waiting === activity);
+    const run = this.runner.find(instance, executionId, id);
+    if (run?.activity !== activity) return;
+    this.core.logger.debug({ instance, activity: name }, 'a running activity was cancelled or lost its lock');
+    this.runner.cancel(run, 'lockLost');
+  }
+
+  private dropWaiting(matches: (activity: ActivityRow) => boolean): void {
+    for (const activity of this.withdraw(matches)) this.discarded(activity);
+  }
+
+  /** Takes out rows that have not started. */
+  private withdraw(matches: (activity: ActivityRow) => boolean): ActivityRow[] {
+    const taken = [...this.held].filter((activity) => activity.state === 'waiting' && matches(activity));
+    if (taken.length > 0) {
+      this.runner.withdraw(new Set(taken));
+      this.waitingCount -= taken.length;
+      for (const activity of taken) activity.state = 'settling';
+    }
+    return taken;
+  }
+
+  /** Rows that came too late, or while the runtime stops. */
+  private giveBack(rows: readonly LockedWorkItem[], takenAtMs: number): void {
+    for (const row of rows) {
+      const activity = this.hold(row, takenAtMs);
+      if (activity) this.settlement.abandon(activity, { ignoreAttempt: true });
+    }
+  }
+
+  private discarded(activity: ActivityRow): void {
+    this.core.metrics.activityDiscarded += 1;
+    this.released(activity);
+  }
+
+  private released(activity: ActivityRow): void {
+    this.parts.keeper.release(activity.row);
+    this.held.delete(activity);
+    this.suspect.released(activity);
+    if (this.held.size > 0 || this.quietWaiters.length === 0) return;
+    const waiters = this.quietWaiters;
+    this.quietWaiters = [];
+    for (const resolve of waiters) resolve();
+  }
+}

@@ -1,3 +1,4 @@
+import { createFunctionStatement, storedFunctions } from '../../../schema/functions/index.js';
 import type { Migration } from '../../../schema/migration.js';
 import { notifyChannel } from '../../../schema/notify-channel.js';
 import { quoteSchemaName } from '../../../schema/schema-name.js';
@@ -54,4 +55,9 @@ $ddz$`,
     trigger('orchestrator_queue', 'o'),
     trigger('worker_queue', 'w'),
   ];
+}
+
+/** Creates or updates our stored functions, all of them. */
+export function storedFunctionStatements(schema: string): string[] {
+  return storedFunctions(schema).map((stored) => createFunctionStatement(quoteSchemaName(schema), stored));
 }

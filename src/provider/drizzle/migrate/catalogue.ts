@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { NATIVE_BOOKKEEPING, OWN_BOOKKEEPING } from '../../../schema/table-names.js';
 import type { Executor } from '../executor.js';
 import { type Cell, booleanCell, compile, integerCell, textCell } from '../statement.js';
 
@@ -138,7 +139,7 @@ function columnEntry([, , name, type, notNull, hasDefault]: Row): [string, Catal
 
 /** Versions in native's bookkeeping, ascending. `quotedSchema` is a validated, quoted name. */
 export async function readNativeVersions(executor: Executor, quotedSchema: string): Promise<number[]> {
-  const table = sql.raw(`${quotedSchema}._duroxide_migrations`);
+  const table = sql.raw(`${quotedSchema}.${NATIVE_BOOKKEEPING}`);
   return executor.run(compile(sql`select version from ${table} order by version`, ([version]) => integerCell(version)));
 }
 
@@ -150,7 +151,7 @@ export interface OwnRecord {
 
 /** Our own bookkeeping. `quotedSchema` is a validated, quoted name. */
 export async function readOwnRecords(executor: Executor, quotedSchema: string): Promise<OwnRecord[]> {
-  const table = sql.raw(`${quotedSchema}.ddz_migrations`);
+  const table = sql.raw(`${quotedSchema}.${OWN_BOOKKEEPING}`);
   return executor.run(
     compile(sql`select name, kind from ${table} order by name`, ([name, kind]) => ({
       name: textCell(name),

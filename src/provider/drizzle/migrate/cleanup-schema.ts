@@ -1,10 +1,8 @@
-import { builtInMigrations } from '../../../schema/migrations.generated.js';
+import { argumentTypes, storedFunctions } from '../../../schema/functions/index.js';
 import { quoteSchemaName } from '../../../schema/schema-name.js';
+import { allTableNames } from '../../../schema/table-names.js';
 import type { Executor } from '../executor.js';
-import { ownTableStatements } from './additions.js';
-import { baseTableNames } from './expected-objects.js';
 import { takeMigrationLock } from './migration-lock.js';
-import { NATIVE_BOOKKEEPING, OWN_BOOKKEEPING } from './schema-status.js';
 
 /**
  * Drops a schema with everything in it; in `public`, which is shared with the
@@ -15,13 +13,16 @@ export async function cleanupSchema(tx: Executor, schema: string): Promise<void>
   const quoted = quoteSchemaName(schema);
   await takeMigrationLock(tx, schema);
   if (schema !== 'public') return tx.script(`drop schema if exists ${quoted} cascade`);
-  const tables = [...baseTableNames, NATIVE_BOOKKEEPING, OWN_BOOKKEEPING, ...ownTableNames];
-  await tx.script(`drop table if exists ${tables.map((name) => `${quoted}."${name}"`).join(', ')} cascade`);
+  await tx.script(`drop table if exists ${allTableNames.map((name) => `${quoted}."${name}"`).join(', ')} cascade`);
   await tx.script(`drop function if exists ${quoted}.ddz_notify() cascade`);
+  const functions = [...storedFunctions(schema).map((f) => `${f.name}(${argumentTypes(f)})`), ...DEAD_NATIVE_FUNCTIONS];
+  await tx.script(`drop function if exists ${functions.map((signature) => `${quoted}.${signature}`).join(', ')}`);
 }
 
-/** Tables of ours beside native's, as our migrations make them. */
-const ownTableNames = builtInMigrations
-  .flatMap(ownTableStatements)
-  .map((statement) => /^CREATE TABLE "(ddz_\w+)"/.exec(statement)?.[1])
-  .filter((name) => name !== undefined);
+/** Native's functions that nobody calls (P:T-33). */
+const DEAD_NATIVE_FUNCTIONS = [
+  'ack_orchestration(text, jsonb, bigint)',
+  'enqueue_orchestration_work(text, text, bigint)',
+  'enqueue_completion(text, text, bigint)',
+  'enqueue_message(text, text, bigint, bigint)',
+];

@@ -47,17 +47,17 @@ export async function migrateSchema(driver: Driver, options: MigrateOptions = {}
   const seen = await driver.withConnection((executor) => inspect(executor, asked));
   if (asked.dryRun) return dryRun(seen, asked);
 
-  let report: MigrationReport = { status: seen.status, applied: [], sql: [] };
+  let done: MigrationReport = { status: seen.status, applied: [], sql: [] };
   // A refusal is decided under the lock: native may be in the middle of its own migrations.
   if (seen.status.refusal || planSteps(seen, asked, asked.migrations).length > 0) {
-    report = await withPermissionAdvice(seen.status, () => driver.withTransaction((tx) => migrateIn(tx, asked)));
+    done = await withPermissionAdvice(seen.status, () => driver.withTransaction((tx) => migrateIn(tx, asked)));
   }
-  if (!asked.adoptIndexes || report.status.missingIndexes.length === 0) return report;
+  if (!asked.adoptIndexes || done.status.missingIndexes.length === 0) return done;
 
-  const sql = indexStatements(asked.schema, report.status.missingIndexes);
-  const built = await withPermissionAdvice(report.status, () => buildMissingIndexes(driver, asked));
+  const sql = indexStatements(asked.schema, done.status.missingIndexes);
+  const built = await withPermissionAdvice(done.status, () => buildMissingIndexes(driver, asked));
   const { status } = await driver.withConnection((executor) => inspect(executor, asked));
-  return { status, applied: [...report.applied, ...built], sql: [...report.sql, ...sql] };
+  return { status, applied: [...done.applied, ...built], sql: [...done.sql, ...sql] };
 }
 
 type Asked = MigrateOptions & { readonly schema: string };
@@ -69,8 +69,12 @@ async function migrateIn(tx: Transaction, asked: Asked): Promise<MigrationReport
   await runSteps(tx, steps);
   if (steps.length === 0) return { status: before.status, applied: [], sql: [] };
   // What we promise is what stands there in the end, not what we sent.
-  const after = usable(await inspect(tx, asked));
-  return { status: after.status, ...summary(steps) };
+  return report(usable(await inspect(tx, asked)), steps);
+}
+
+/** @internal What was done, and what stands there now. */
+export function report({ status }: Inspection, steps: readonly Step[]): MigrationReport {
+  return { status, ...summary(steps) };
 }
 
 /** @internal Runs the statements of a plan, in order. */
@@ -80,7 +84,8 @@ export async function runSteps(tx: Transaction, steps: readonly Step[]): Promise
   }
 }
 
-function usable(inspection: Inspection): Inspection {
+/** @internal @throws SchemaError when the schema is refused */
+export function usable(inspection: Inspection): Inspection {
   if (inspection.status.refusal) throw inspection.status.refusal;
   return inspection;
 }

@@ -1,8 +1,9 @@
 import type { Migration } from '../../../schema/migration.js';
 import { builtInMigrations } from '../../../schema/migrations.generated.js';
 import { quoteSchemaName } from '../../../schema/schema-name.js';
-import { additionNames, notifyTriggerStatements, ownTableStatements } from './additions.js';
-import type { Inspection } from './schema-status.js';
+import { additionNames, notifyTriggerStatements, ownTableStatements, storedFunctionStatements } from './additions.js';
+import { SchemaError } from './schema-error.js';
+import type { Inspection, SchemaStatus } from './schema-status.js';
 
 /** One thing that the migration transaction does. */
 export interface Step {
@@ -20,6 +21,8 @@ export interface Additions {
   readonly adoptTables?: boolean | undefined;
   /** Triggers that notify our listeners of rows which native enqueues; they cost commits. */
   readonly notifyTriggers?: boolean | undefined;
+  /** The functions of `StoredFunctionProvider`, in a schema of ours; native's has its own. Updates them in place. */
+  readonly storedFunctions?: boolean | undefined;
 }
 
 /** The kinds of rows in `ddz_migrations`. */
@@ -50,6 +53,7 @@ function plannedAdditions({ status, recorded: names }: Inspection, additions: Ad
     const statements = notifyTriggerStatements(schema);
     steps.push(recorded(schema, { what: additionNames.notifyTriggers, statements }, 'addition'));
   }
+  if (additions.storedFunctions) steps.push(...storedFunctionSteps(status));
   // The indexes themselves are built afterwards, outside the transaction; recording the wish
   // first means that an interrupted build is noticed. A schema of ours has them from the start.
   if (additions.adoptIndexes && status.missingIndexes.length > 0 && !names.has(additionNames.indexes)) {
@@ -58,8 +62,33 @@ function plannedAdditions({ status, recorded: names }: Inspection, additions: Ad
   return steps;
 }
 
-/** The schema, its bookkeeping, and the `search_path` that the migrations rely on. */
-function preparation({ schemaExists, hasOwnBookkeeping, status }: Inspection): Step[] {
+/**
+ * Our stored functions, where they are missing or of another version.
+ * @throws SchemaError when functions of somebody else's would be replaced
+ */
+export function storedFunctionSteps({ schema, origin, storedFunctions }: SchemaStatus): Step[] {
+  if (origin === 'native' || origin === 'handedOver') {
+    throw new SchemaError(
+      'occupied',
+      schema,
+      "native workers need its functions as they are, so ours cannot be installed; StoredFunctionProvider uses native's there",
+    );
+  }
+  if (storedFunctions === 'foreign') {
+    throw new SchemaError(
+      'occupied',
+      schema,
+      'it already has functions with names and arguments of the stored functions, and no record says that they are ' +
+        'ours; use a schema of its own',
+    );
+  }
+  if (storedFunctions === 'current') return [];
+  const statements = storedFunctionStatements(schema);
+  return [recorded(schema, { what: additionNames.storedFunctions, statements }, 'addition')];
+}
+
+/** @internal The schema, its bookkeeping, and the `search_path` that the migrations rely on. */
+export function preparation({ schemaExists, hasOwnBookkeeping, status }: Inspection): Step[] {
   const schema = quoteSchemaName(status.schema);
   const steps: Step[] = [];
   // Only when it is missing: the statement needs CREATE on the database even with IF NOT EXISTS.

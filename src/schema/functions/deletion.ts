@@ -1,0 +1,127 @@
+import type { FunctionFamily } from './stored-function.js';
+
+/**
+ * Starts of children that are still in the queue and would run without a parent (P:T-22):
+ * removed, and then the starts of their children. The patterns fit both layouts of a
+ * work item and only save parsing what cannot be meant.
+ */
+const deleteUnbornChildren = (s: string) => `
+  v_parents := p_instance_ids;
+  while cardinality(v_parents) > 0 loop
+    v_children := '{}';
+    for v_id, v_child, v_text in
+      select q.id, q.instance_id, q.work_item from ${s}.orchestrator_queue q
+      where q.work_item like '{"StartOrchestration"%'
+        and (q.work_item like '%"parent_instance":"%' or q.work_item like '%"parent_instance": "%')
+    loop
+      begin
+        if v_text::jsonb->'StartOrchestration'->>'parent_instance' = any (v_parents) then
+          delete from ${s}.orchestrator_queue q where q.id = v_id;
+          v_messages := v_messages + 1;
+          v_children := v_children || v_child;
+        end if;
+      exception when data_exception or program_limit_exceeded then
+        null; -- nobody's child that we could read
+      end;
+    end loop;
+    v_parents := v_children;
+  end loop;`;
+
+/** Deletes an instance's rows of one table and adds their number to a count. */
+const deleteRows = (s: string, table: string, count?: string) => `
+  delete from ${s}.${table} t where t.instance_id = any (p_instance_ids);${
+    count === undefined
+      ? ''
+      : `
+  get diagnostics v_rows = row_count;
+  ${count} := ${count} + v_rows;`
+  }`;
+
+export const deletion: FunctionFamily = (s) => [
+  {
+    name: 'delete_instances_atomic',
+    args: ['p_instance_ids text[]', 'p_force boolean'],
+    returns:
+      'table(instances_deleted bigint, executions_deleted bigint, events_deleted bigint, queue_messages_deleted bigint)',
+    body: `
+declare
+  v_instances bigint := 0;
+  v_executions bigint := 0;
+  v_events bigint := 0;
+  v_messages bigint := 0;
+  v_rows bigint;
+  v_parents text[];
+  v_children text[];
+  v_id bigint;
+  v_child text;
+  v_text text;
+begin
+  -- The locks of instances first, then the instances, both in one order: as an
+  -- acknowledgement does, so that the two queue up instead of waiting for each other.
+  perform from ${s}.instance_locks l where l.instance_id = any (p_instance_ids)
+    order by l.instance_id collate "C" for update;
+  perform from ${s}.instances i where i.instance_id = any (p_instance_ids)
+    order by i.instance_id collate "C" for update;
+
+  if not coalesce(p_force, false) then
+    -- Between two executions an instance lives as much as in one (P:T-14).
+    select i.instance_id into v_child
+      from ${s}.instances i
+      join ${s}.executions e on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id
+      where i.instance_id = any (p_instance_ids) and e.status in ('Running', 'ContinuedAsNew')
+      order by i.instance_id collate "C" limit 1;
+    if found then
+      raise exception 'Instance % is Running. Use force=true to delete.', v_child;
+    end if;
+  end if;
+  select i.instance_id into v_child
+    from ${s}.instances i
+    where i.parent_instance_id = any (p_instance_ids) and i.instance_id <> all (p_instance_ids)
+    order by i.instance_id collate "C" limit 1;
+  if found then
+    raise exception 'Orphan detected: instance % has parent in delete list but is not included', v_child;
+  end if;
+${deleteRows(s, 'history', 'v_events')}${deleteRows(s, 'executions', 'v_executions')}${deleteRows(
+      s,
+      'orchestrator_queue',
+      'v_messages',
+    )}${deleteRows(s, 'worker_queue', 'v_messages')}
+${deleteUnbornChildren(s)}
+${deleteRows(s, 'instance_locks')}${deleteRows(s, 'kv_delta')}${deleteRows(s, 'kv_store')}${deleteRows(s, 'instances', 'v_instances')}
+  return query select v_instances, v_executions, v_events, v_messages;
+end`,
+  },
+  {
+    name: 'prune_executions',
+    args: ['p_instance_id text', 'p_keep_last integer default null', 'p_completed_before_ms bigint default null'],
+    returns: 'table(instances_processed bigint, executions_deleted bigint, events_deleted bigint)',
+    body: `
+declare
+  v_current bigint;
+  v_prunable bigint[];
+  v_executions bigint;
+  v_events bigint;
+begin
+  select i.current_execution_id into v_current from ${s}.instances i where i.instance_id = p_instance_id;
+  if not found then
+    raise exception 'Instance % not found', p_instance_id;
+  end if;
+  -- An execution that continued as new has no completion time; the start of the next one is it (P:T-12).
+  select array_agg(c.execution_id) into v_prunable from (
+    select e.execution_id, e.status,
+        coalesce(e.completed_at, case e.status when 'ContinuedAsNew' then lead(e.started_at) over newer end) as ended_at,
+        row_number() over (order by e.execution_id desc) as place
+      from ${s}.executions e where e.instance_id = p_instance_id
+      window newer as (order by e.execution_id)
+    ) c
+    where c.execution_id <> v_current and c.status <> 'Running'
+      and (p_keep_last is null or c.place > p_keep_last)
+      and (p_completed_before_ms is null or c.ended_at < to_timestamp(p_completed_before_ms / 1000.0));
+  delete from ${s}.history h where h.instance_id = p_instance_id and h.execution_id = any (v_prunable);
+  get diagnostics v_events = row_count;
+  delete from ${s}.executions e where e.instance_id = p_instance_id and e.execution_id = any (v_prunable);
+  get diagnostics v_executions = row_count;
+  return query select 1::bigint, v_executions, v_events;
+end`,
+  },
+];

@@ -1,0 +1,314 @@
+import type { LogFields, Logger } from '../base/logger.js';
+import type { AsyncPort } from '../runtime/async/async-driver.js';
+import type { EmittedAction } from '../runtime/replay/action.js';
+import { decodePayload, encodePayload } from '../wire/payload.js';
+import type {
+  ActivityDeclaration,
+  AnyDeclaration,
+  CallOptions,
+  EventDefinition,
+  OrchestrationDeclaration,
+} from './definitions.js';
+import { deterministicRandom } from './deterministic-random.js';
+import type { DurableCall } from './durable-call.js';
+import { cancelCall, durableCall } from './durable-call.js';
+import { ActivityError, DurableTimeoutError, subOrchestrationError } from './errors.js';
+import { DurableKv, DurableStatus } from './instance-state.js';
+import { attemptsOf, pauseAfterMs, type RetryPolicy } from './retry-policy.js';
+import { checkAgainstNow } from './standard-schema.js';
+
+export interface ChildOptions {
+  /** Absent: derived from the parent's id. */
+  readonly id?: string | undefined;
+  /** Absent: the declaration's, else what the child's runtime has as its latest. */
+  readonly version?: string | undefined;
+}
+
+/** A task's key, or its index, and what it resolved to. */
+export type Selected<T extends Readonly<Record<string, Promise<unknown>>>> = {
+  [K in keyof T & string]: { readonly key: K; readonly value: Awaited<T[K]> };
+}[keyof T & string];
+
+/** Logs once per line and instance: silent while the code goes again through what it did before. */
+export type ReplaySafeLog = Readonly<Record<keyof Logger, (message: string, fields?: LogFields) => void>>;
+
+/**
+ * What an async orchestration works with. Every method that returns a promise is durable;
+ * nothing else may be awaited. Calls are recorded in the order in which they are made.
+ */
+export class OrchestrationContext {
+  readonly instanceId: string;
+  /** From 1; grows with each continue-as-new. */
+  readonly executionId: number;
+  readonly orchestrationName: string;
+  readonly orchestrationVersion: string;
+  /** JSON values that belong to the instance and outlive its executions. */
+  readonly kv: DurableKv;
+  /** What clients may watch. */
+  readonly status: DurableStatus;
+  readonly log: ReplaySafeLog;
+  /** A number in [0, 1), the same on every replay: the durable `Math.random`. Not for secrets. */
+  readonly random: () => number;
+
+  /** @internal */
+  constructor(
+    private readonly port: AsyncPort,
+    logger: Logger,
+  ) {
+    const { instance, executionId, name, version } = port.info;
+    this.instanceId = instance;
+    this.executionId = executionId;
+    this.orchestrationName = name;
+    this.orchestrationVersion = version;
+    this.kv = new DurableKv(() => port.keyValues);
+    this.status = new DurableStatus(() => port.customStatus);
+    this.log = replaySafeLog(port, logger);
+    this.random = deterministicRandom(instance, executionId);
+  }
+
+  /** Whether the code repeats what an earlier turn decided. Never decide anything by it. */
+  get isReplaying(): boolean {
+    return this.port.replaying;
+  }
+
+  /**
+   * Runs an activity, or an orchestration as a child, and resolves with its result.
+   * @throws (rejects with) ActivityError, SubOrchestrationError, DurableTimeoutError
+   * @throws SchemaValidationError when the input does not fit; nothing is scheduled then
+   */
+  call<In, Out>(activity: ActivityDeclaration<In, Out>, input: In, options?: CallOptions): DurableCall<Out>;
+  call<In, Out>(child: OrchestrationDeclaration<In, Out>, input: In, options?: ChildOptions): DurableCall<Out>;
+  call<Out>(activity: ActivityDeclaration<void, Out>, input?: undefined, options?: CallOptions): DurableCall<Out>;
+  call<Out>(child: OrchestrationDeclaration<void, Out>, input?: undefined, options?: ChildOptions): DurableCall<Out>;
+  call(definition: AnyDeclaration, input?: unknown, options: CallOptions & ChildOptions = {}): DurableCall<unknown> {
+    const payload = this.payloadFor(definition, input);
+    return definition.kind === 'activity'
+      ? this.callActivity(definition.name, payload, { ...definition.options, ...options })
+      : this.callChild(definition, payload, options);
+  }
+
+  /**
+   * Starts an orchestration that runs on its own: no result, no parent. An id that exists
+   * is left as it is.
+   */
+  start<In>(
+    definition: OrchestrationDeclaration<In, unknown>,
+    input: In,
+    { id, version }: { readonly id: string; readonly version?: string | undefined },
+  ): void {
+    this.port.emitDetached({
+      kind: 'startDetached',
+      name: definition.name,
+      version: version ?? definition.options.version ?? null,
+      instance: id,
+      input: this.payloadFor(definition, input),
+    });
+  }
+
+  /** Resolves after `ms`, however long that is and whatever restarts meanwhile. */
+  sleep(ms: number): DurableCall<void> {
+    return this.emit<void>({ kind: 'createTimer', delayMs: durationMs('sleep', ms) }, () => undefined);
+  }
+
+  /**
+   * Waits for an event that a client raises. One that comes before the wait is lost; use
+   * {@link dequeue} for streams.
+   */
+  waitForEvent<T = unknown>(definition: EventDefinition<T> | string): DurableCall<T> {
+    return this.emit<T>({ kind: 'waitExternal', name: nameOf(definition) }, (data) => eventData(definition, data));
+  }
+
+  /** Takes the next message of a mailbox, also one that came before. */
+  dequeue<T = unknown>(definition: EventDefinition<T> | string): DurableCall<T> {
+    return this.emit<T>({ kind: 'dequeueEvent', name: nameOf(definition) }, (data) => eventData(definition, data));
+  }
+
+  /** Ends this execution and begins the next one with an empty history. Never resolves: `return ctx.continueAsNew(…)`. */
+  continueAsNew(input?: unknown, { version }: { readonly version?: string | undefined } = {}): Promise<never> {
+    const payload = encodePayload(input, `input of continue-as-new of '${this.orchestrationName}'`);
+    this.port.emitDetached({ kind: 'continueAsNew', input: payload, version: version ?? null });
+    return new Promise<never>(() => {});
+  }
+
+  /** The time, in Unix ms, as it was when the code first came here: the durable `Date.now()`. */
+  now(): DurableCall<number> {
+    return this.systemCall('utc_now_ms', '', Number);
+  }
+
+  /** A new version-4 UUID, the same on every replay: the durable `crypto.randomUUID()`. */
+  newGuid(): DurableCall<string> {
+    return this.systemCall('new_guid', '', (text) => text);
+  }
+
+  /** A key-value entry of another instance, as its raw text; `null` when key or instance is missing. */
+  getValueFromInstance(instanceId: string, key: string): DurableCall<string | null> {
+    const input = JSON.stringify({ instance_id: instanceId, key });
+    return this.systemCall('get_kv_value', input, (text) => JSON.parse(text) as string | null);
+  }
+
+  /**
+   * Resolves or rejects with the first task that ends; the others are cancelled: activities
+   * are asked to stop, children cancelled, waits withdrawn. `Promise.race` cancels nobody.
+   */
+  race<T extends readonly Promise<unknown>[]>(tasks: T): DurableCall<Awaited<T[number]>> {
+    let isOver = false;
+    const others = (winner: number) => tasks.forEach((task, i) => i !== winner && cancelCall(task));
+    const first = new Promise<Awaited<T[number]>>((resolve, reject) => {
+      tasks.forEach((task, i) => {
+        const wins = (settle: () => void) => {
+          if (isOver) return;
+          isOver = true;
+          others(i);
+          settle();
+        };
+        task.then(
+          (value) => wins(() => resolve(value as Awaited<T[number]>)),
+          (error: Error) => wins(() => reject(error)),
+        );
+      });
+    });
+    return durableCall(first, () => others(-1));
+  }
+
+  /**
+   * As {@link race}, with names: `{ key, value }` of the first task that ends.
+   * @example
+   * const first = await ctx.select({ paid: ctx.waitForEvent(paid), late: ctx.sleep(60_000) });
+   */
+  select<T extends Readonly<Record<string, Promise<unknown>>>>(tasks: T): DurableCall<Selected<T>> {
+    const entries = Object.entries(tasks);
+    const race = this.race(entries.map(([key, task]) => carryCancel(task, (value) => ({ key, value }))));
+    return race as unknown as DurableCall<Selected<T>>;
+  }
+
+  /** The task's outcome, or a rejection with `DurableTimeoutError` after `ms`; the loser is cancelled. */
+  withTimeout<T>(task: Promise<T>, ms: number, what = 'the task'): DurableCall<T> {
+    const timer = carryCancel(this.sleep(ms), (): never => {
+      throw new DurableTimeoutError(what, ms);
+    });
+    return this.race([task, timer]);
+  }
+
+  private callActivity(name: string, input: string, options: CallOptions): DurableCall<unknown> {
+    const attempt = () => this.attempt(name, input, options);
+    return options.retry ? this.withRetries(name, options.retry, attempt) : attempt();
+  }
+
+  private attempt(name: string, input: string, { timeoutMs, tag, session }: CallOptions): DurableCall<unknown> {
+    const call = this.emit(
+      { kind: 'scheduleActivity', name, input, sessionId: session, tag },
+      decodeResult,
+      (text) => new ActivityError(name, text),
+    );
+    return timeoutMs === undefined ? call : this.withTimeout(call, timeoutMs, `activity '${name}'`);
+  }
+
+  private withRetries(name: string, policy: RetryPolicy, attempt: () => DurableCall<unknown>): DurableCall<unknown> {
+    const attempts = attemptsOf(policy);
+    let current: Promise<unknown> | undefined;
+    const following = async (): Promise<unknown> => {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await (current = attempt());
+        } catch (error) {
+          if (tries >= attempts || !isWorthRetrying(policy, error as Error)) throw error;
+          this.log.warn(`activity '${name}' failed, trying again`, { attempt: tries });
+          const pauseMs = pauseAfterMs(policy, tries);
+          if (pauseMs > 0) await (current = this.sleep(pauseMs));
+        }
+      }
+    };
+    const all = durableCall(following(), () => current && cancelCall(current));
+    const { totalTimeoutMs } = policy;
+    return totalTimeoutMs === undefined
+      ? all
+      : this.withTimeout(all, totalTimeoutMs, `activity '${name}' with its retries`);
+  }
+
+  private callChild(
+    { name, options }: AnyDeclaration,
+    input: string,
+    { id, version }: ChildOptions,
+  ): DurableCall<unknown> {
+    return this.emit(
+      { kind: 'startSubOrchestration', name, version: version ?? options.version ?? null, instance: id ?? null, input },
+      decodeResult,
+      (text) => subOrchestrationError(name, text),
+    );
+  }
+
+  private systemCall<T>(call: string, input: string, read: (text: string) => T): DurableCall<T> {
+    return this.emit({ kind: 'scheduleActivity', name: `__duroxide_syscall:${call}`, input }, (text) =>
+      read(text ?? ''),
+    );
+  }
+
+  private emit<T>(
+    action: EmittedAction,
+    read: (value: string | null) => T,
+    failure: (text: string) => Error = (text) => new Error(text),
+  ): DurableCall<T> {
+    let token = 0;
+    const outcome = new Promise<T>((resolve, reject) => {
+      token = this.port.emit(action, {
+        resolve: (value) => {
+          try {
+            resolve(read(value));
+          } catch (error) {
+            reject(error);
+          }
+        },
+        reject: (text) => reject(failure(text)),
+      });
+    });
+    return durableCall(outcome, () => this.port.drop(token));
+  }
+
+  private payloadFor({ kind, name, options }: AnyDeclaration, input: unknown): string {
+    const definition = `${kind} '${name}'`;
+    // The value is sent as it was given: a schema that converts does so once, in front of the handler.
+    checkAgainstNow(options.input, input, { definition, part: 'input' });
+    return encodePayload(input, `input of ${definition}`);
+  }
+}
+
+function decodeResult(text: string | null): unknown {
+  return text === null ? null : decodePayload(text);
+}
+
+function nameOf(definition: EventDefinition<unknown> | string): string {
+  return typeof definition === 'string' ? definition : definition.name;
+}
+
+function eventData<T>(definition: EventDefinition<T> | string, text: string | null): T {
+  const data = decodeResult(text);
+  if (typeof definition === 'string') return data as T;
+  return checkAgainstNow(definition.data, data, { definition: `event '${definition.name}'`, part: 'input' });
+}
+
+function isWorthRetrying({ retryOnTimeout = false, retryIf }: RetryPolicy, error: Error): boolean {
+  if (error instanceof DurableTimeoutError) return retryOnTimeout;
+  // A violation of the rules of orchestrations is no failure of the activity.
+  return error instanceof ActivityError && (retryIf?.(error) ?? true);
+}
+
+/** The same task with another value; cancelling it cancels the original. */
+function carryCancel<T, U>(task: Promise<T>, map: (value: T) => U): DurableCall<U> {
+  return durableCall(task.then(map), () => cancelCall(task));
+}
+
+function durationMs(what: string, ms: number): number {
+  if (typeof ms === 'number' && Number.isFinite(ms) && ms >= 0) return Math.trunc(ms);
+  throw new RangeError(`${what}: expected a finite number of milliseconds from 0, got ${String(ms)}`);
+}
+
+function replaySafeLog(port: AsyncPort, logger: Logger): ReplaySafeLog {
+  const { instance, executionId, name, version } = port.info;
+  const about = { instanceId: instance, executionId, orchestrationName: name, orchestrationVersion: version };
+  const line =
+    (level: keyof Logger) =>
+    (message: string, fields: LogFields = {}) => {
+      if (!port.replaying) logger[level]({ ...fields, ...about }, message);
+    };
+  return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
+}

@@ -1,0 +1,53 @@
+/** How long to wait before the next attempt. Durations in ms. */
+export type Backoff =
+  | { readonly kind: 'fixed'; readonly delayMs: number }
+  | { readonly kind: 'linear'; readonly stepMs: number; readonly maxMs?: number | undefined }
+  | {
+      readonly kind: 'exponential';
+      readonly initialMs: number;
+      /** @defaultValue 2 */
+      readonly factor?: number | undefined;
+      /** @defaultValue 30_000 */
+      readonly maxMs?: number | undefined;
+    };
+
+/**
+ * When a failed activity is tried again. Pauses are durable timers, and each attempt is
+ * an activity of its own in the history: the events of native's built-in policy.
+ */
+export interface RetryPolicy {
+  /** Attempts in all, the first one included; at least 1. @defaultValue 3 */
+  readonly maxAttempts?: number | undefined;
+  /** @defaultValue exponential from 100 ms, doubling, at most 30 s */
+  readonly backoff?: Backoff | undefined;
+  /** Limit of all attempts and pauses together, in ms. */
+  readonly totalTimeoutMs?: number | undefined;
+  /** Whether an attempt that ran into `timeoutMs` of its activity is tried again. @defaultValue false, as native */
+  readonly retryOnTimeout?: boolean | undefined;
+  /** Says `false` to give up at once. Deterministic: it decides from the error alone. */
+  readonly retryIf?: ((error: Error) => boolean) | undefined;
+}
+
+const DEFAULT_ATTEMPTS = 3;
+const DEFAULT_BACKOFF: Backoff = { kind: 'exponential', initialMs: 100 };
+const DEFAULT_MAX_MS = 30_000;
+
+/** @throws RangeError naming the field that cannot be meant */
+export function attemptsOf({ maxAttempts = DEFAULT_ATTEMPTS }: RetryPolicy): number {
+  if (!Number.isInteger(maxAttempts) || maxAttempts < 1) {
+    throw new RangeError(`retry.maxAttempts: expected an integer of at least 1, got ${maxAttempts}`);
+  }
+  return maxAttempts;
+}
+
+/** The pause after failed attempt `attempt` (from 1), in ms; 0 means none, and no timer. */
+export function pauseAfterMs({ backoff = DEFAULT_BACKOFF }: RetryPolicy, attempt: number): number {
+  switch (backoff.kind) {
+    case 'fixed':
+      return backoff.delayMs;
+    case 'linear':
+      return Math.min(backoff.stepMs * attempt, backoff.maxMs ?? DEFAULT_MAX_MS);
+    case 'exponential':
+      return Math.min(backoff.initialMs * (backoff.factor ?? 2) ** (attempt - 1), backoff.maxMs ?? DEFAULT_MAX_MS);
+  }
+}

@@ -255,7 +255,7 @@ export class OrchestrationContext {
           try {
             resolve(read(value));
           } catch (error) {
-            reject(error);
+            reject(error instanceof Error ? error : new Error(String(error)));
           }
         },
         reject: (text) => reject(failure(text)),

@@ -38,7 +38,7 @@ export function driverFor(db: DrizzleDatabase, options: DriverOptions = {}): Dri
   if (isPgPool(client)) return new NodePostgresDriver(client, nodePostgres);
   if (isPglite(client)) return new PgliteDriver(client, { ownsClient });
   if (isPgClient(client)) {
-    if (exclusive) return new NodePostgresDriver(exclusivePool(client), nodePostgres);
+    if (exclusive) return new NodePostgresDriver(exclusivePool(client), { ...nodePostgres, isExclusive: true });
     throw new UnsupportedError(
       'a single pg.Client cannot be shared: a transaction of ours would swallow other statements on it. ' +
         'Hand in a pg.Pool, or set exclusive: true for a client that nothing else uses',

@@ -4,6 +4,7 @@ import type { Driver, Executor, ScopeExecutor, Transaction } from '../executor.j
 import { isConnectionError, markConnectionError, serverErrorOf } from './connection-errors.js';
 import type { BatchClass } from './node-postgres-batch.js';
 import { batchClassFor, isPgClient, type PgClient, type PgPool, type PgPoolClient } from './node-postgres-client.js';
+import { PgListener } from './node-postgres-listener.js';
 import { pgScope } from './node-postgres-scope.js';
 import { PgSession, PgTransaction } from './node-postgres-session.js';
 import { StatementNames } from './statement-names.js';
@@ -13,6 +14,8 @@ export interface NodePostgresOptions {
   readonly logger: Logger;
   /** Whether `close` ends the pool. */
   readonly ownsPool: boolean;
+  /** Whether the pool is a single client, from whose options no other can be made. */
+  readonly isExclusive?: boolean;
 }
 
 /** How many clients in a row may turn out to be in somebody's transaction before we give up. */
@@ -35,6 +38,7 @@ export class NodePostgresDriver implements Driver {
     this.Batch = Batch;
     this.names = new StatementNames(options.namedStatements, options.logger);
     pool.on('error', this.onPoolError);
+    if (!options.isExclusive) this.listen = (channel, handlers) => new PgListener(pool, channel, handlers);
   }
 
   get canOpenSecondConnection(): boolean {
@@ -62,6 +66,9 @@ export class NodePostgresDriver implements Driver {
     const Batch = batchClassFor((client as object).constructor) ?? this.Batch;
     return pgScope({ client, Batch, names: this.names });
   }
+
+  /** On a connection beside the pool's, so that a pool of one is not used up by it. */
+  readonly listen?: NonNullable<Driver['listen']>;
 
   async close(): Promise<void> {
     if (this.closed) return;
@@ -95,6 +102,7 @@ export class NodePostgresDriver implements Driver {
   }
 
   private async takeClient(): Promise<PgPoolClient> {
+    if (this.closed) throw markConnectionError(new Error('the provider is closed'));
     for (let tries = 0; tries < MAX_UNCLEAN_CLIENTS; tries++) {
       let client: PgPoolClient;
       try {

@@ -1,4 +1,12 @@
-import type { Driver, Executor, ScopeExecutor, SqlValues, Transaction } from '../executor.js';
+import type {
+  Driver,
+  Executor,
+  ListenHandlers,
+  ScopeExecutor,
+  SqlValues,
+  Subscription,
+  Transaction,
+} from '../executor.js';
 import type { Cell, Statement } from '../statement.js';
 import { CommitUnknownError, markConnectionError, serverErrorOf } from './connection-errors.js';
 import { parameterText } from './parameter-text.js';
@@ -117,6 +125,25 @@ export class PgliteDriver implements Driver {
       mayBeOpen: () => !client.closed,
       // PGlite refuses what comes after the end, and it knows it in the tick of the call.
       guardsItself: true,
+    };
+  }
+
+  listen(channel: string, handlers: ListenHandlers): Subscription {
+    // One connection, and it cannot be lost: it lives in this process.
+    const stopping = this.client.listen(channel, (payload) => handlers.onNotification(payload));
+    stopping.then(
+      () => handlers.onConnected(),
+      (error: unknown) => handlers.onLost(error),
+    );
+    return {
+      close: async () => {
+        try {
+          const stop = await stopping;
+          if (!this.client.closed) await stop();
+        } catch {
+          // It never began, which `onLost` has said, or the database was closed meanwhile.
+        }
+      },
     };
   }
 

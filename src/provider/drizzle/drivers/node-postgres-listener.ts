@@ -1,0 +1,115 @@
+import { exponentialDelayMs } from '../../../base/backoff.js';
+import type { Ms } from '../../provider.js';
+import type { ListenHandlers, Subscription } from '../executor.js';
+import type { PgClient, PgPool } from './node-postgres-client.js';
+
+const RECONNECT_FROM_MS: Ms = 100;
+const RECONNECT_UP_TO_MS: Ms = 10_000;
+/** A connection that a firewall forgot looks alive for ever; asking is how one finds out. */
+const HEARTBEAT_MS: Ms = 30_000;
+const HEARTBEAT_TIMEOUT_MS: Ms = 10_000;
+
+/**
+ * Listens on a connection of its own, made with the pool's options but never taken from
+ * it, and opens another whenever it is lost (C-13).
+ */
+export class PgListener implements Subscription {
+  private client: PgClient | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private failures = 0;
+  private closed = false;
+  private connecting: Promise<void>;
+
+  constructor(
+    private readonly pool: PgPool,
+    private readonly channel: string,
+    private readonly handlers: ListenHandlers,
+  ) {
+    this.connecting = this.connect();
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    clearTimeout(this.timer);
+    await this.connecting;
+    await endQuietly(this.client);
+  }
+
+  private async connect(): Promise<void> {
+    const client = new this.pool.Client(listenerOptions(this.pool));
+    const lost = (error: Error) => this.lost(client, error);
+    // Before anything else: an error without a listener would end the process.
+    client.on('error', lost);
+    client.on('end', () => lost(new Error('the connection ended')));
+    client.on('notification', ({ channel, payload }) => {
+      if (channel === this.channel && !this.closed) this.handlers.onNotification(payload ?? '');
+    });
+    this.client = client;
+    try {
+      await client.connect();
+      client.unref?.();
+      await client.query(`LISTEN "${this.channel}"`);
+    } catch (error) {
+      lost(error as Error);
+      return;
+    }
+    if (this.client !== client || this.closed) return;
+    this.failures = 0;
+    this.scheduleHeartbeat(client);
+    this.handlers.onConnected();
+  }
+
+  private lost(client: PgClient, error: Error): void {
+    if (this.client !== client) return;
+    this.client = undefined;
+    clearTimeout(this.timer);
+    void endQuietly(client);
+    if (this.closed) return;
+    this.failures += 1;
+    // Said once, not at every attempt of an outage.
+    if (this.failures === 1) this.handlers.onLost(error);
+    const pauseMs = exponentialDelayMs(RECONNECT_FROM_MS, this.failures, RECONNECT_UP_TO_MS);
+    this.timer = setTimeout(() => {
+      this.connecting = this.connect();
+    }, pauseMs);
+    this.timer.unref();
+  }
+
+  private scheduleHeartbeat(client: PgClient): void {
+    this.timer = setTimeout(() => void this.heartbeat(client), HEARTBEAT_MS);
+    this.timer.unref();
+  }
+
+  private async heartbeat(client: PgClient): Promise<void> {
+    const silence = setTimeout(
+      () => this.lost(client, new Error('the server does not answer')),
+      HEARTBEAT_TIMEOUT_MS,
+    );
+    silence.unref();
+    try {
+      await client.query('select 1');
+    } catch (error) {
+      this.lost(client, error as Error);
+      return;
+    } finally {
+      clearTimeout(silence);
+    }
+    if (this.client === client && !this.closed) this.scheduleHeartbeat(client);
+  }
+}
+
+/** The password of a pool is not enumerable, so that it shows up in no log. */
+function listenerOptions(pool: PgPool): object {
+  const { options } = pool as { options: { password?: unknown } };
+  const password = options.password === undefined ? {} : { password: options.password };
+  return { ...options, ...password, keepAlive: true, query_timeout: 0, statement_timeout: 0 };
+}
+
+async function endQuietly(client: PgClient | undefined): Promise<void> {
+  try {
+    await client?.end();
+  } catch {
+    // It is given up in any case.
+  }
+}

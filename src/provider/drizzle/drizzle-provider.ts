@@ -1,0 +1,260 @@
+import { PACKAGE_VERSION } from '../../base/package-version.js';
+import type { HistoryEvent } from '../../wire/event.js';
+import type { WorkItem } from '../../wire/work-item.js';
+import type { ProviderAdmin } from '../admin.js';
+import type {
+  Abandon,
+  AckOrchestrationItem,
+  EnqueueForOrchestrator,
+  FetchOrchestrationItems,
+  FetchWorkItems,
+  Ms,
+  OrchestrationLock,
+  Provider,
+  QueueName,
+  Renewal,
+  TransactionScope,
+  WorkItemLock,
+} from '../provider.js';
+import { DrizzleProviderAdmin } from './admin/drizzle-provider-admin.js';
+import { connectToPostgres, embeddedDatabase, withRetriedConnect } from './connect.js';
+import type { ProviderContext } from './context.js';
+import type { DrizzleDatabase } from './drivers/index.js';
+import { Endings } from './endings.js';
+import { type MigrateOptions, type MigrationReport, migrateSchema } from './migrate/index.js';
+import { openProvider, type ProviderParts } from './open-provider.js';
+import { abandonOrchestrationItems } from './operations/abandon-orchestration-items.js';
+import { abandonWorkItems } from './operations/abandon-work-items.js';
+import { ackOrchestrationItems } from './operations/ack-orchestration-items.js';
+import { ackWorkItems } from './operations/ack-work-items.js';
+import { due } from './operations/due.js';
+import { enqueueForOrchestrator } from './operations/enqueue-for-orchestrator.js';
+import { enqueueForWorker } from './operations/enqueue-for-worker.js';
+import { fetchOrchestrationItems } from './operations/fetch-orchestration-items.js';
+import { fetchWorkItems } from './operations/fetch-work-items.js';
+import { getCustomStatus } from './operations/get-custom-status.js';
+import { getInstanceStats } from './operations/get-instance-stats.js';
+import { type InstanceStates, instanceStates } from './operations/instance-states.js';
+import { loadHistory } from './operations/load-history.js';
+import { appendWithExecution, read, readWithExecution } from './operations/read-history.js';
+import { getKvAllValues, getKvValue, getKvValues, type KvKey } from './operations/read-kv.js';
+import { renewOrchestrationItemLocks } from './operations/renew-orchestration-item-locks.js';
+import { renewWorkItemLocks } from './operations/renew-work-item-locks.js';
+import { transactionScope } from './operations/scope/transaction-scope.js';
+import { cleanupOrphanedSessions, type RenewSessionLock, renewSessionLock } from './operations/sessions.js';
+import type { ConnectOptions, DrizzleProviderOptions } from './options.js';
+
+/** The options of an embedded database. */
+export interface EmbeddedOptions extends DrizzleProviderOptions {
+  /** Where the data is kept, or a URL of PGlite's; absent: in memory, gone with the process. */
+  readonly directory?: string | undefined;
+}
+
+/**
+ * The store over a Drizzle database: TypeScript transactions on nine tables, shared with
+ * native duroxide where it runs on the same schema. Each method is one file of
+ * `operations/` or `admin/`.
+ */
+export class DrizzleProvider implements Provider {
+  private readonly ctx: ProviderContext;
+  private readonly admin: ProviderAdmin;
+  private readonly endings: Endings;
+  private closing: Promise<void> | undefined;
+
+  protected constructor(private readonly parts: ProviderParts) {
+    this.ctx = parts.ctx;
+    this.admin = new DrizzleProviderAdmin(parts.ctx);
+    this.endings = new Endings(parts.ctx.logger);
+  }
+
+  /**
+   * On the database of an application, over `node-postgres`, `postgres-js`, PGlite or
+   * another driver of Drizzle's for PostgreSQL.
+   * @throws SchemaError, ProviderError, UnsupportedError, RangeError
+   */
+  static async fromDrizzle(db: DrizzleDatabase, options: DrizzleProviderOptions = {}): Promise<DrizzleProvider> {
+    return new this(await openProvider(db, options));
+  }
+
+  /** On a `pg.Pool` without Drizzle around it. @throws as {@link fromDrizzle} */
+  static async fromPool(pool: object, options: DrizzleProviderOptions = {}): Promise<DrizzleProvider> {
+    return new this(await openProvider({ $client: pool }, options));
+  }
+
+  /**
+   * On a pool of its own, which `close()` ends; needs the package `pg`.
+   * @throws as {@link fromDrizzle}
+   */
+  static async connect(url: string, options: ConnectOptions = {}): Promise<DrizzleProvider> {
+    return new this(await openByUrl(url, options));
+  }
+
+  /** On a PGlite inside this process, in memory or in a directory; needs the package `@electric-sql/pglite`. */
+  static async embedded({ directory, ...options }: EmbeddedOptions = {}): Promise<DrizzleProvider> {
+    const db = await embeddedDatabase(directory);
+    return new this(await openProvider(db, { ownsClient: true, ...options }));
+  }
+
+  name(): string {
+    return 'duroxide-drizzle';
+  }
+
+  version(): string {
+    return PACKAGE_VERSION;
+  }
+
+  nowMs(): Ms {
+    return this.ctx.clock.nowMs();
+  }
+
+  fetchOrchestrationItems(params: FetchOrchestrationItems) {
+    return fetchOrchestrationItems(this.ctx, params);
+  }
+
+  async ackOrchestrationItems(turns: readonly AckOrchestrationItem[]) {
+    const results = await ackOrchestrationItems(this.ctx, turns);
+    this.endings.tell(turns.filter((turn, index) => results[index]?.ok === true && hasEnded(turn)));
+    return results;
+  }
+
+  abandonOrchestrationItems(elements: readonly (OrchestrationLock & Abandon)[]) {
+    return abandonOrchestrationItems(this.ctx, elements);
+  }
+
+  renewOrchestrationItemLocks(elements: readonly (OrchestrationLock & Renewal)[]) {
+    return renewOrchestrationItemLocks(this.ctx, elements);
+  }
+
+  fetchWorkItems(params: FetchWorkItems) {
+    return fetchWorkItems(this.ctx, params);
+  }
+
+  ackWorkItems(elements: readonly (WorkItemLock & { readonly completion?: WorkItem | undefined })[]) {
+    return ackWorkItems(this.ctx, elements);
+  }
+
+  abandonWorkItems(elements: readonly (WorkItemLock & Abandon)[]) {
+    return abandonWorkItems(this.ctx, elements);
+  }
+
+  renewWorkItemLocks(elements: readonly (WorkItemLock & Renewal)[]) {
+    return renewWorkItemLocks(this.ctx, elements);
+  }
+
+  enqueueForOrchestrator(elements: readonly EnqueueForOrchestrator[]) {
+    return enqueueForOrchestrator(this.ctx, elements);
+  }
+
+  enqueueForWorker(items: readonly WorkItem[]) {
+    return enqueueForWorker(this.ctx, items);
+  }
+
+  loadHistory(lock: OrchestrationLock) {
+    return loadHistory(this.ctx, lock);
+  }
+
+  within(tx: unknown): TransactionScope {
+    return transactionScope(this.ctx, tx);
+  }
+
+  due() {
+    return due(this.ctx);
+  }
+
+  onWakeUp(listener: (queue: QueueName) => unknown): () => void {
+    return this.parts.notifications.onWakeUp(listener);
+  }
+
+  onEnded(listener: (instances: readonly string[]) => void): () => void {
+    return this.endings.listen(listener);
+  }
+
+  wakeUps() {
+    const { origin, notifyTriggers } = this.parts.status;
+    return {
+      listening: this.parts.notifications.isListening,
+      sharedWithNative: origin === 'native' || origin === 'handedOver',
+      notifyTriggers,
+    };
+  }
+
+  renewSessionLock(params: RenewSessionLock) {
+    return renewSessionLock(this.ctx, params);
+  }
+
+  /** The idle time says nothing: a session that is expired and unused goes (provider.md 3.1.15). */
+  cleanupOrphanedSessions() {
+    return cleanupOrphanedSessions(this.ctx);
+  }
+
+  read(instance: string) {
+    return read(this.ctx, instance);
+  }
+
+  readWithExecution(instance: string, executionId: number) {
+    return readWithExecution(this.ctx, instance, executionId);
+  }
+
+  appendWithExecution(instance: string, executionId: number, events: readonly HistoryEvent[]) {
+    return appendWithExecution(this.ctx, instance, executionId, events);
+  }
+
+  getCustomStatus(instance: string, lastSeenVersion: number) {
+    return getCustomStatus(this.ctx, instance, lastSeenVersion);
+  }
+
+  instanceStates(params: InstanceStates) {
+    return instanceStates(this.ctx, params);
+  }
+
+  getKvValues(keys: readonly KvKey[]) {
+    return getKvValues(this.ctx, keys);
+  }
+
+  getKvValue(instance: string, key: string) {
+    return getKvValue(this.ctx, instance, key);
+  }
+
+  getKvAllValues(instance: string) {
+    return getKvAllValues(this.ctx, instance);
+  }
+
+  getInstanceStats(instance: string) {
+    return getInstanceStats(this.ctx, instance);
+  }
+
+  asManagement(): ProviderAdmin {
+    return this.admin;
+  }
+
+  /**
+   * Migrates the schema of this provider, where `connect` was told not to, or adds to it.
+   * What it changes takes effect for {@link wakeUps} at the next connection.
+   * @throws SchemaError
+   */
+  migrate(options: Omit<MigrateOptions, 'schema'> = {}): Promise<MigrationReport> {
+    return migrateSchema(this.ctx.driver, { ...options, schema: this.ctx.schema });
+  }
+
+  /** Sends what is held back, stops listening, and closes what the provider opened. May be called again. */
+  close(): Promise<void> {
+    this.closing ??= this.parts.close();
+    return this.closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** @internal The parts of a provider on a pool of its own. */
+export async function openByUrl(url: string, options: ConnectOptions): Promise<ProviderParts> {
+  return withRetriedConnect(options.connectTimeoutMs, async () => {
+    const pool = await connectToPostgres(url, options);
+    return openProvider({ $client: pool }, { ownsClient: true, ...options });
+  });
+}
+
+function hasEnded({ metadata }: AckOrchestrationItem): boolean {
+  return metadata.status === 'Completed' || metadata.status === 'Failed';
+}

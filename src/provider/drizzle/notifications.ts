@@ -1,0 +1,239 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { exponentialDelayMs } from '../../base/backoff.js';
+import type { Logger } from '../../base/logger.js';
+import { notifyChannel } from '../../schema/notify-channel.js';
+import type { Ms, QueueName } from '../provider.js';
+import type { Driver, Subscription } from './executor.js';
+import { compile, noRow } from './statement.js';
+
+/** At most one notification per queue in so long: each costs a lock that all databases of the server share. */
+const THROTTLE_MS: Ms = 10;
+/** Pauses before a notification that failed is tried again; afterwards polling has to find the work. */
+const RETRY_FROM_MS: Ms = 50;
+const RETRY_UP_TO_MS: Ms = 2_000;
+const SEND_ATTEMPTS = 6;
+/** How long a notification to ourselves may take; none at all means that the connection cannot listen. */
+const ECHO_TIMEOUT_MS: Ms = 10_000;
+/** How soon listening is tried again after it was found not to work. */
+const DEAF_RETRY_MS: Ms = 300_000;
+
+const PAYLOADS: Readonly<Record<QueueName, string>> = { orchestrator: 'o', worker: 'w' };
+const QUEUES: readonly QueueName[] = ['orchestrator', 'worker'];
+
+const notify = compile(sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')})`, noRow);
+
+/**
+ * Told that a queue may have work: "look", never "one item". `true` says that this
+ * process takes it at once, so that other processes need not be told.
+ */
+export type WakeUpListener = (queue: QueueName) => unknown;
+
+export interface NotificationsOptions {
+  readonly schema: string;
+  readonly driver: Driver;
+  readonly logger: Logger;
+  /** `false`: nothing is sent and nobody is listened to. */
+  readonly enabled: boolean;
+}
+
+/**
+ * Wake-ups between processes over `LISTEN` and `NOTIFY`, and inside this one without
+ * them (provider.md 3.4.10, design 5.4). They only make things faster: whatever gets
+ * lost is found by polling.
+ */
+export class Notifications {
+  private readonly channel: string;
+  private readonly listeners = new Set<WakeUpListener>();
+  private readonly senders: Readonly<Record<QueueName, ThrottledSender>>;
+  private subscription: Subscription | undefined;
+  private echo: { readonly payload: string; readonly timer: NodeJS.Timeout } | undefined;
+  private retry: NodeJS.Timeout | undefined;
+  private listening = false;
+  private warned = false;
+  private closed = false;
+
+  constructor(private readonly options: NotificationsOptions) {
+    this.channel = notifyChannel(options.schema);
+    const sender = (queue: QueueName) =>
+      new ThrottledSender(() => this.send(PAYLOADS[queue]), options.logger);
+    this.senders = { orchestrator: sender('orchestrator'), worker: sender('worker') };
+  }
+
+  /** Whether notifications of other processes arrive. */
+  get isListening(): boolean {
+    return this.listening;
+  }
+
+  /** A row of `queue` became due by a committed transaction of this process. */
+  wake(queue: QueueName): void {
+    const isTaken = this.tell(queue);
+    if (!isTaken && this.options.enabled && !this.closed) this.senders[queue].request();
+  }
+
+  /** Listens from the first listener on, and until the last one goes. */
+  onWakeUp(listener: WakeUpListener): () => void {
+    // Of its own, so that a function given twice is two listeners.
+    const entry: WakeUpListener = (queue) => listener(queue);
+    this.listeners.add(entry);
+    this.listen();
+    return () => {
+      this.listeners.delete(entry);
+      if (this.listeners.size === 0) void this.stopListening();
+    };
+  }
+
+  /** Sends what is held back and stops listening. */
+  async close(): Promise<void> {
+    this.closed = true;
+    this.listeners.clear();
+    await Promise.all([...QUEUES.map((queue) => this.senders[queue].flush()), this.stopListening()]);
+  }
+
+  private tell(queue: QueueName): boolean {
+    let isTaken = false;
+    for (const listener of this.listeners) {
+      try {
+        isTaken = listener(queue) === true || isTaken;
+      } catch (error) {
+        this.options.logger.error({ error: describe(error) }, 'a listener for wake-ups failed');
+      }
+    }
+    return isTaken;
+  }
+
+  private send(payload: string): Promise<unknown> {
+    return this.options.driver.withConnection((executor) => executor.run(notify, { channel: this.channel, payload }));
+  }
+
+  private listen(): void {
+    const { driver, enabled } = this.options;
+    if (!enabled || this.closed || this.subscription || !driver.listen) return;
+    this.subscription = driver.listen(this.channel, {
+      onNotification: (payload) => this.receive(payload),
+      onConnected: () => this.connected(),
+      onLost: (error) => this.lost(error),
+    });
+  }
+
+  private receive(payload: string): void {
+    if (payload === this.echo?.payload) {
+      this.forgetEcho();
+      this.listening = true;
+      return;
+    }
+    const queue = QUEUES.find((name) => PAYLOADS[name] === payload);
+    if (queue) this.tell(queue);
+  }
+
+  /** Work may have come while nobody listened. And a connection that says LISTEN may still be deaf. */
+  private connected(): void {
+    for (const queue of QUEUES) this.tell(queue);
+    this.forgetEcho();
+    const payload = randomUUID();
+    const timer = setTimeout(() => this.giveUpListening('no notification of our own arrived'), ECHO_TIMEOUT_MS);
+    timer.unref();
+    this.echo = { payload, timer };
+    this.send(payload).catch((error: unknown) => {
+      // Not the listener's fault; the next connection, or the time-out, decides.
+      this.options.logger.debug({ error: describe(error) }, 'a notification to ourselves could not be sent');
+    });
+  }
+
+  private lost(error: unknown): void {
+    this.listening = false;
+    this.forgetEcho();
+    this.options.logger.info({ error: describe(error) }, 'the connection that listens was lost; it is opened again');
+  }
+
+  /** Polling finds the work from here on. Behind a pooler in transaction mode this is for good. */
+  private giveUpListening(reason: string): void {
+    if (!this.warned) {
+      this.options.logger.warn(
+        { reason },
+        'wake-ups by LISTEN do not work on this connection, as behind a pooler in transaction mode: work of other ' +
+          'processes is found by polling; set notifications: false to say so from the start',
+      );
+    }
+    this.warned = true;
+    void this.stopListening();
+    this.retry = setTimeout(() => this.listeners.size > 0 && this.listen(), DEAF_RETRY_MS);
+    this.retry.unref();
+  }
+
+  private async stopListening(): Promise<void> {
+    const { subscription } = this;
+    this.subscription = undefined;
+    this.listening = false;
+    this.forgetEcho();
+    clearTimeout(this.retry);
+    await subscription?.close();
+  }
+
+  private forgetEcho(): void {
+    clearTimeout(this.echo?.timer);
+    this.echo = undefined;
+  }
+}
+
+/**
+ * Sends at once, and then at most once per interval. What is requested meanwhile is
+ * sent at the end of the interval: none is lost.
+ */
+class ThrottledSender {
+  private timer: NodeJS.Timeout | undefined;
+  private isRequested = false;
+  private sending: Promise<void> | undefined;
+
+  constructor(
+    private readonly send: () => Promise<unknown>,
+    private readonly logger: Logger,
+  ) {}
+
+  request(): void {
+    this.isRequested = true;
+    if (this.timer === undefined && !this.sending) this.start();
+  }
+
+  /** Resolves when nothing is held back any more. */
+  async flush(): Promise<void> {
+    while (this.isRequested || this.sending) {
+      if (!this.sending) this.start();
+      await this.sending;
+    }
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+
+  private start(): void {
+    clearTimeout(this.timer);
+    this.isRequested = false;
+    this.sending = this.sendWithRetries().finally(() => {
+      this.sending = undefined;
+      this.timer = setTimeout(() => {
+        this.timer = undefined;
+        if (this.isRequested) this.start();
+      }, THROTTLE_MS);
+    });
+  }
+
+  private async sendWithRetries(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.send();
+        return;
+      } catch (error) {
+        if (attempt === SEND_ATTEMPTS) {
+          this.logger.warn({ error: describe(error) }, 'other processes could not be notified; they find the work by polling');
+          return;
+        }
+        const pauseMs = exponentialDelayMs(RETRY_FROM_MS, attempt, RETRY_UP_TO_MS);
+        await new Promise((resolve) => setTimeout(resolve, pauseMs).unref());
+      }
+    }
+  }
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -36,11 +36,30 @@ export function loadRecordedScenarios(): RecordedScenario[] {
 }
 
 /** Events of the turn's execution that were stored before the turn. */
-export function historyBefore(recorded: RecordedScenario, turn: RecordedTurn): string[] {
+export function historyBefore(recorded: Pick<RecordedScenario, 'turns'>, turn: RecordedTurn): string[] {
   const events: string[] = [];
   for (const earlier of recorded.turns) {
     if (earlier === turn) return events;
     if (earlier.instance === turn.instance && earlier.executionId === turn.executionId) events.push(...earlier.events);
   }
-  throw new Error(`the turn is not one of scenario ${recorded.scenario}`);
+  throw new Error('the turn is not one of the recorded ones');
+}
+
+/**
+ * The history that a fetch loaded for a turn, as it stands at the end (a scenario may
+ * damage it): that of the turn's execution, or for the first turn after continue-as-new
+ * that of the execution before.
+ */
+export function historyAtFetch(recorded: Pick<RecordedScenario, 'turns' | 'histories'>, turn: RecordedTurn): string[] {
+  const written = new Map<number, number>();
+  for (const earlier of recorded.turns) {
+    if (earlier === turn) break;
+    if (earlier.instance !== turn.instance) continue;
+    written.set(earlier.executionId, (written.get(earlier.executionId) ?? 0) + earlier.events.length);
+  }
+  const executionId = written.has(turn.executionId) ? turn.executionId : turn.executionId - 1;
+  const history = recorded.histories.find(
+    (candidate) => candidate.instance === turn.instance && candidate.executionId === executionId,
+  );
+  return history?.events.slice(0, written.get(executionId) ?? 0) ?? [];
 }

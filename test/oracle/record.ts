@@ -18,6 +18,8 @@ import { dropTurnLog, readTurns, recordTurns } from './turn-recorder.js';
 
 const RECORDED_WITH = { core: '0.1.30', provider: '0.1.35' };
 
+// Failure texts hold stacks; where files lie on this machine is nobody's business.
+Error.stackTraceLimit = 0;
 const server = process.env['DATABASE_URL'] ? undefined : await startPostgresServer();
 const url = process.env['DATABASE_URL'] ?? server?.url ?? '';
 process.env['DDZ_TEST_DATABASE_URL'] = url;

@@ -27,6 +27,8 @@ export interface RecordedTurn {
   readonly kvSnapshot: readonly (readonly [key: string, value: string, lastUpdatedAtMs: number])[];
   /** Consumed work items as parsed JSON, by queue id. */
   readonly messages: readonly unknown[];
+  /** The highest of the consumed messages. */
+  readonly attemptCount: number;
   /** Stored texts of the events that the turn appended, by event id. */
   readonly events: readonly string[];
   readonly workerItems: readonly RecordedWorkerItem[];
@@ -127,6 +129,7 @@ function toTurn(rows: readonly LoggedRow[], kv: KvState): RecordedTurn | undefin
     executionId: Number(executionId),
     kvSnapshot: kv.snapshot(instance),
     messages: consumed.map((row) => JSON.parse(String(row['work_item'])) as unknown),
+    attemptCount: Math.max(...consumed.map((row) => Number(row['attempt_count']))),
     events: events.map((row) => String(row['event_data'])),
     workerItems: of('worker_queue', 'INSERT').map((row) => ({
       item: JSON.parse(String(row['work_item'])) as unknown,

@@ -266,6 +266,8 @@ export const childScenarios: readonly Scenario[] = [
           ctx.setCustomStatus(`round ${round}`);
           if (round < 2) {
             yield ctx.race(ctx.waitForEvent('never'), ctx.scheduleActivity('echo', round));
+            // A loser of the turn that continues as new is another story (D-07).
+            yield ctx.scheduleTimer(0);
             return yield ctx.continueAsNew(round + 1);
           }
           return { execution: ctx.executionId, seen: ctx.getValue('seen'), status: ctx.getCustomStatus() };

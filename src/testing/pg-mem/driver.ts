@@ -1,11 +1,12 @@
-import type {
-  Driver,
-  Executor,
-  ListenHandlers,
-  ScopeExecutor,
-  SqlValues,
-  Subscription,
-  Transaction,
+import {
+  type Driver,
+  type Executor,
+  type ListenHandlers,
+  ScopeEndedError,
+  type ScopeExecutor,
+  type SqlValues,
+  type Subscription,
+  type Transaction,
 } from '../../provider/drizzle/executor.js';
 import type { Cell, Statement } from '../../provider/drizzle/statement.js';
 import { PgMemClient, type PgMemPool } from './pool.js';
@@ -49,8 +50,19 @@ export class PgMemDriver implements Driver {
   scopeOf(tx: unknown): ScopeExecutor | undefined {
     const client = (tx as { session?: { client?: unknown } } | null)?.session?.client;
     if (!(client instanceof PgMemClient)) return undefined;
-    // Statements run in the tick of the call, so the status is exact.
-    return { ...executorOn(client), mayBeOpen: () => client.getTransactionStatus() !== 'I', guardsItself: true };
+    const executor = executorOn(client);
+    return {
+      guardsItself: true,
+      mayBeOpen: () => client.getTransactionStatus() !== 'I',
+      run: async (statement, values) => {
+        refuseAfterEnd(client);
+        return executor.run(statement, values);
+      },
+      script: async (text) => {
+        refuseAfterEnd(client);
+        return executor.script(text);
+      },
+    };
   }
 
   listen(channel: string, handlers: ListenHandlers): Subscription {
@@ -66,6 +78,11 @@ export class PgMemDriver implements Driver {
   async close(): Promise<void> {
     if (this.ownsPool) await this.pool.end();
   }
+}
+
+/** Nothing comes between this look and the statement, because the statement runs in the same tick. */
+function refuseAfterEnd(client: PgMemClient): void {
+  if (client.getTransactionStatus() === 'I') throw new ScopeEndedError();
 }
 
 function executorOn(client: PgMemClient): Executor {

@@ -18,15 +18,20 @@ export function registerFunctions(db: IMemoryDb, host: FunctionHost): void {
     args: readonly `${DataType}`[],
     returns: `${DataType}`,
     implementation: (...values: never[]) => unknown,
-    { impure = false } = {},
+    { impure = false, replacesBuiltIn = false } = {},
   ) => {
-    db.public.registerFunction({
+    const definition = {
       name,
       args: args as DataType[],
       returns: returns as DataType,
       implementation: implementation as () => never,
       impure,
-    });
+    };
+    if (!replacesBuiltIn) db.public.registerFunction(definition);
+    else {
+      const variadic = { argsVariadic: args.at(-1) as DataType, allowNullArguments: true };
+      db.getSchema('pg_catalog').registerFunction({ ...definition, ...variadic }, true);
+    }
   };
 
   // Locks: one transaction runs at a time, so a lock is always free.
@@ -72,6 +77,16 @@ export function registerFunctions(db: IMemoryDb, host: FunctionHost): void {
   }
   register('to_timestamp', ['float'], 'timestamptz', (seconds: number) => new Date(Math.round(seconds * 1000)));
   register('gen_random_uuid', [], 'uuid', () => randomUUID(), { impure: true });
+
+  // pg-mem's own answer NULL when one of the values is NULL.
+  const extreme =
+    (choose: (...values: number[]) => number) =>
+    (...values: (number | null | undefined)[]) => {
+      const present = values.filter((value) => value !== null && value !== undefined);
+      return present.length === 0 ? null : choose(...present);
+    };
+  register('greatest', ['integer'], 'integer', extreme(Math.max), { replacesBuiltIn: true });
+  register('least', ['integer'], 'integer', extreme(Math.min), { replacesBuiltIn: true });
 
   register('octet_length', ['text'], 'integer', (text: string) => utf8Length(text));
   for (const name of ['length', 'char_length']) {

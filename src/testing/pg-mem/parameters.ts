@@ -38,7 +38,8 @@ export class Parameters {
     return value.map((element) => this.add(element));
   }
 
-  private add(value: Parameter): string {
+  /** SQL text for one more parameter. */
+  add(value: Parameter): string {
     return `$${this.bound.push(value)}`;
   }
 }

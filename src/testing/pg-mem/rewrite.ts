@@ -1,29 +1,14 @@
 import { type DefaultOf, withDefaultValues } from './default-values.js';
-import { type Parameter, Parameters } from './parameters.js';
-import {
-  afterExistence,
-  afterParenthesis,
-  isOneOf,
-  render,
-  sqlToken,
-  startsWith,
-  type Token,
-  tokenize,
-} from './tokens.js';
+import { Parameters } from './parameters.js';
+import { afterExistence, afterParenthesis, isOneOf, render, sqlToken, startsWith, type Token } from './tokens.js';
 
-/** A statement as pg-mem understands it, with parameters of its own numbering. */
-export interface RewrittenStatement {
-  readonly text: string;
-  readonly values: readonly Parameter[];
-}
-
-/** Turns a statement of the subset of provider.md 3.4.9 into what pg-mem understands. */
-export function rewrite(sql: string, given: readonly Parameter[], surroundings: Surroundings): RewrittenStatement {
-  const statement = withSchemaOfTable(withoutTrailingSemicolon(tokenize(sql)), surroundings.currentSchema);
-  const tokens = withDefaultValues(statement, surroundings.defaultOf);
-  const parts = endsWithSelect(tokens) ? tokens : selectFromLastPart(tokens);
-  const parameters = new Parameters(given);
-  return { text: render(rewriteTokens(parts, parameters)), values: parameters.values };
+/**
+ * The text of a statement of the subset of provider.md 3.4.9 as pg-mem understands it.
+ * Its parameters get new numbers, those of `parameters`.
+ */
+export function rewrite(statement: readonly Token[], parameters: Parameters, surroundings: Surroundings): string {
+  const tokens = withDefaultValues(withSchemaOfTable(statement, surroundings.currentSchema), surroundings.defaultOf);
+  return render(rewriteTokens(tokens, parameters));
 }
 
 /** What a statement's meaning depends on. */
@@ -215,37 +200,4 @@ function parameter(tokens: readonly Token[], at: number, parameters: Parameters)
   const token = tokens[at];
   if (token?.kind !== 'parameter') return undefined;
   return { tokens: [sqlToken(parameters.scalar(token.text), token.lead)], next: at + 1 };
-}
-
-function withoutTrailingSemicolon(tokens: readonly Token[]): readonly Token[] {
-  return isOneOf(tokens.at(-1), ';') ? tokens.slice(0, -1) : tokens;
-}
-
-/** Index of the statement after the parts of a WITH; 0 where there is none. */
-export function mainStatementAt(tokens: readonly Token[]): number {
-  if (!isOneOf(tokens[0], 'with')) return 0;
-  for (let at = 1; ;) {
-    while (at < tokens.length && !isOneOf(tokens[at], 'as')) at++;
-    while (at < tokens.length && !isOneOf(tokens[at], '(')) at++;
-    at = afterParenthesis(tokens, at);
-    if (!isOneOf(tokens[at], ',')) return at;
-  }
-}
-
-function endsWithSelect(tokens: readonly Token[]): boolean {
-  return !isOneOf(tokens[0], 'with') || isOneOf(tokens[mainStatementAt(tokens)], 'select', 'values', '(');
-}
-
-/** `WITH … INSERT … RETURNING a`: pg-mem wants a SELECT at the end, so the statement becomes one more part. */
-function selectFromLastPart(tokens: readonly Token[]): Token[] {
-  const at = mainStatementAt(tokens);
-  const main = tokens.slice(at);
-  const returns = main.some((token) => isOneOf(token, 'returning'));
-  return [
-    ...tokens.slice(0, at),
-    sqlToken(', ddz_last_part AS ('),
-    ...main,
-    ...(returns ? [] : [sqlToken('RETURNING 1')]),
-    sqlToken(') SELECT * FROM ddz_last_part'),
-  ];
 }

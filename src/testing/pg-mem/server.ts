@@ -1,10 +1,10 @@
-import type { IBackup, IMemoryDb, ISchema, QueryOrAst } from 'pg-mem';
+import type { IBackup, IMemoryDb } from 'pg-mem';
 import { PgMemCatalogue } from './catalogue.js';
 import { registerFunctions } from './functions.js';
-import { bind, type Parameter } from './parameters.js';
+import type { Parameter } from './parameters.js';
 import { PgMemError } from './pg-mem-error.js';
-import { type ResultSet, toResultSet } from './result-set.js';
-import { mainStatementAt, rewrite } from './rewrite.js';
+import { runQuery } from './queries.js';
+import type { ResultSet } from './result-set.js';
 import { identifier, isOneOf, type Token, tokenize } from './tokens.js';
 
 const UNDONE_DDL = 'pg-mem could not roll back a transaction that changed the schema; make a new database';
@@ -14,12 +14,6 @@ export type TransactionStatus = 'I' | 'T' | 'E';
 
 /** Called for each notification, after the commit of its transaction. */
 export type NotificationListener = (channel: string, payload: string) => void;
-
-/** pg-mem's parser, which its types hide. */
-interface SqlParser {
-  parse(sql: string): Statement[];
-}
-type Statement = Extract<QueryOrAst, readonly unknown[]>[number];
 
 interface OpenTransaction {
   readonly backup: IBackup;
@@ -76,7 +70,7 @@ export class PgMemServer {
       throw new PgMemError('42601', 'cannot insert multiple commands into a prepared statement');
     }
     let last: ResultSet = { command: '', rowCount: null, fields: [], rows: [] };
-    for (const statement of statements) last = this.executeOne(statement, sql, parameters, statements.length > 1);
+    for (const statement of statements) last = this.executeOne(statement, parameters);
     return last;
   }
 
@@ -85,12 +79,7 @@ export class PgMemServer {
     if (this.transaction) this.rollback();
   }
 
-  private executeOne(
-    statement: readonly Token[],
-    sql: string,
-    parameters: readonly Parameter[],
-    isPartOfMany: boolean,
-  ): ResultSet {
+  private executeOne(statement: readonly Token[], parameters: readonly Parameter[]): ResultSet {
     try {
       if (this.broken) throw new PgMemError('XX000', UNDONE_DDL);
       const control = this.controlTransaction(statement);
@@ -102,8 +91,7 @@ export class PgMemServer {
         );
       }
       if (this.transaction === undefined) this.transactionId++;
-      const text = isPartOfMany ? statement.map(({ lead, text }) => lead + text).join('') : sql;
-      const result = this.query(statement, text, parameters);
+      const result = this.query(statement, parameters);
       if (this.transaction === undefined) this.deliver(this.autocommitted.splice(0));
       return result;
     } catch (error) {
@@ -113,7 +101,7 @@ export class PgMemServer {
     }
   }
 
-  private query(statement: readonly Token[], text: string, parameters: readonly Parameter[]): ResultSet {
+  private query(statement: readonly Token[], parameters: readonly Parameter[]): ResultSet {
     const [verb, second] = statement;
     if (isOneOf(verb, 'set', 'reset', 'listen', 'unlisten', 'discard')) {
       this.setSearchPath(statement);
@@ -122,25 +110,19 @@ export class PgMemServer {
     if (isOneOf(verb, 'select') && second?.text === "'schema'") {
       return this.describeSchema(parameters);
     }
-    if (!isOneOf(verb, 'create', 'alter', 'drop', 'do')) return this.run(text, statement, parameters);
+    if (!isOneOf(verb, 'create', 'alter', 'drop', 'do')) return this.run(statement, parameters);
     if (this.transaction) this.transaction.changedSchema = true;
-    const done = isWithoutEffect(statement, this.catalogue) ? withoutRows(verb) : this.run(text, statement, parameters);
+    const done = isWithoutEffect(statement, this.catalogue) ? withoutRows(verb) : this.run(statement, parameters);
     this.catalogue.note(statement, this.currentSchema);
     return done;
   }
 
-  private run(text: string, statement: readonly Token[], parameters: readonly Parameter[]): ResultSet {
-    const main = statement[mainStatementAt(statement)];
+  private run(statement: readonly Token[], parameters: readonly Parameter[]): ResultSet {
     const { catalogue, currentSchema } = this;
-    const rewritten = rewrite(text, parameters, {
+    return runQuery(this.db, statement, parameters, {
       currentSchema,
       defaultOf: (table, column) => catalogue.defaultOf(table, column, currentSchema),
     });
-    const schema = this.db.getSchema(currentSchema) as ISchema & SqlParser;
-    // Parsing takes most of the time, and pg-mem remembers texts that it parsed.
-    const tree = schema.parse(`${rewritten.text};`);
-    const result = schema.query(bind(tree, rewritten.values));
-    return toResultSet(result, String(main?.text).toUpperCase());
   }
 
   /** `SET [LOCAL] search_path TO a, …`; other settings mean nothing here. */

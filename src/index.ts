@@ -43,6 +43,16 @@ export type {
   VersionFilter,
   WorkItemLock,
 } from './provider/provider.js';
+export { DrizzleProvider, type EmbeddedOptions } from './provider/drizzle/drizzle-provider.js';
+export type { DrizzleDatabase } from './provider/drizzle/drivers/index.js';
+export {
+  type MigrateOptions,
+  type MigrationReport,
+  SchemaError,
+  type SchemaErrorKind,
+  type SchemaStatus,
+} from './provider/drizzle/migrate/index.js';
+export type { ConnectOptions, DrizzleProviderOptions } from './provider/drizzle/options.js';
 export {
   ProviderError,
   type ProviderErrorFacts,

@@ -235,8 +235,12 @@ export interface Provider {
 
   /** The idle probe: one statement for both queues. */
   due(): Promise<Due>;
-  /** Calls back when a queue may have work; returns the unsubscription. "Look", never "one item". */
-  onWakeUp(listener: (queue: QueueName) => void): () => void;
+  /**
+   * Calls back when a queue may have work; returns the unsubscription. "Look", never "one
+   * item". A listener that answers `true` takes the work at once, so that other processes
+   * need not be told of what this one has enqueued.
+   */
+  onWakeUp(listener: (queue: QueueName) => unknown): () => void;
   /**
    * Calls back with the instances that an acknowledgement through this object ended, after
    * its commit; returns the unsubscription. Spares waiters of this process a poll.

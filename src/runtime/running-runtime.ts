@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { assertNever } from '../base/assert-never.js';
 import { claimRejections } from '../base/rejection-guard.js';
 import { Client } from '../client/client.js';
-import type { OrchestrationLock, QueueName, WorkItemLock } from '../provider/provider.js';
+import type { OrchestrationLock, QueueName, TagFilter, WorkItemLock } from '../provider/provider.js';
+import type { WorkItem } from '../wire/work-item.js';
 import { systemActivity } from './activity-handler.js';
 import { RunningActivity } from './activity-run.js';
 import type { RuntimeCore } from './core.js';
@@ -38,6 +40,8 @@ export class RunningRuntime {
   private readonly runsOrchestrations: boolean;
   private readonly runsActivities: boolean;
   private readonly storage = new AsyncLocalStorage<RunningActivity>();
+  /** Turns whose acknowledgement is under way and that schedule activities which the tag filter leaves to others. */
+  private workForOthers = 0;
   private loops: Promise<unknown>[] = [];
   private releases: (() => void)[] = [];
 
@@ -63,6 +67,11 @@ export class RunningRuntime {
       }),
       this.cache,
       {
+        committing: (workerItems) => {
+          if (!workerItems.some((item) => !mayTake(options.tagFilter, item))) return () => undefined;
+          this.workForOthers += 1;
+          return () => (this.workForOthers -= 1);
+        },
         workEnqueued: (instance, of) => {
           names.remember(instance, of);
           this.workerLoop.wake();
@@ -117,7 +126,7 @@ export class RunningRuntime {
     const { min, max } = this.core.options.supportedReplayVersions;
     this.core.logger.info({ runtimeId: this.core.runtimeId, min, max }, 'the runtime starts');
     this.releases.push(
-      this.core.provider.onWakeUp((queue) => this.wake(queue)),
+      this.core.provider.onWakeUp((queue) => this.takesAtOnce(queue)),
       claimRejections((reason) => this.claimRejection(reason)),
     );
     if (this.runsOrchestrations) this.loops.push(this.orchestrationLoop.run());
@@ -168,6 +177,14 @@ export class RunningRuntime {
     else this.workerLoop.wake();
   }
 
+  /** Wakes the dispatcher, and says whether it will take what this process has just enqueued. */
+  private takesAtOnce(queue: QueueName): boolean {
+    this.wake(queue);
+    if (this.core.stopping.aborted) return false;
+    if (queue === 'orchestrator') return this.runsOrchestrations && this.orchestrations.hasRoom();
+    return this.runsActivities && this.activities.hasRoom() && this.workForOthers === 0;
+  }
+
   /** A promise that an activity left behind was rejected: that must not end the process (C-33). */
   private claimRejection(reason: unknown): boolean {
     const run = this.storage.getStore();
@@ -175,6 +192,25 @@ export class RunningRuntime {
     const { instance, name } = run.activity.item;
     this.core.logger.error({ instance, activity: name, error: reason }, 'an activity left a promise that was rejected');
     return true;
+  }
+}
+
+/** Whether a filter lets a worker item through. */
+function mayTake(filter: TagFilter, item: WorkItem): boolean {
+  const tag = item.kind === 'ActivityExecute' ? item.tag : undefined;
+  switch (filter.kind) {
+    case 'any':
+      return true;
+    case 'none':
+      return false;
+    case 'defaultOnly':
+      return tag === undefined;
+    case 'defaultAnd':
+      return tag === undefined || filter.tags.includes(tag);
+    case 'tags':
+      return tag !== undefined && filter.tags.includes(tag);
+    default:
+      return assertNever(filter, 'tag filter');
   }
 }
 

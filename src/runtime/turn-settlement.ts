@@ -27,6 +27,8 @@ const MAX_BATCH = 500;
 
 /** What committed turns mean for the rest of the runtime. */
 export interface TurnEffects {
+  /** A turn is about to be committed with these activities; the answer is called when it is decided. */
+  committing(workerItems: readonly WorkItem[]): () => void;
   /** Activities were enqueued; `names` tells to which orchestration they belong. */
   workEnqueued(instance: string, names: { readonly name: string; readonly version: string }): void;
   /** Messages for orchestrations were enqueued that are visible now. */
@@ -71,7 +73,9 @@ export class TurnSettlement {
   /** Commits a turn; on success the live execution is kept for the next one. */
   commit(held: HeldItem, plan: RunnablePlan, ran: RanTurn): void {
     const ack = turnAck(held.item, ran.turn, plan.extraItems);
+    const decided = this.effects.committing(ack.workerItems);
     this.acks.submit(ack, (result) => {
+      decided();
       if (!result.ok) return this.ackFailed(held, result.error, plan);
       this.keepWarm(held.item.instance, plan, ran);
       countTurn(this.core.metrics, ran.turn, plan.kind === 'cold' && plan.start !== undefined);
@@ -172,5 +176,7 @@ export class TurnSettlement {
 }
 
 function namesOf(plan: RunnablePlan): { readonly name: string; readonly version: string } {
-  return plan.kind === 'warm' ? plan.entry : { name: plan.name, version: plan.handler.version };
+  if (plan.kind === 'cold') return { name: plan.name, version: plan.handler.version };
+  const { name, version } = plan.entry;
+  return { name, version };
 }

@@ -1,10 +1,5 @@
-import { drizzle } from 'drizzle-orm/node-postgres';
-import pg from 'pg';
 import { silentLogger } from '../../src/base/logger.js';
-import { createContext } from '../../src/provider/drizzle/create-context.js';
-import { driverFor } from '../../src/provider/drizzle/drivers/index.js';
-import { ackOrchestrationItems } from '../../src/provider/drizzle/operations/ack-orchestration-items.js';
-import { fetchOrchestrationItems } from '../../src/provider/drizzle/operations/fetch-orchestration-items.js';
+import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
 import type { LockedOrchestrationItem, VersionFilter } from '../../src/provider/provider.js';
 import { type Contestant, type FetchedItem, LOCK_TIMEOUT_MS } from './contestant.js';
 import { nextStep } from './next-step.js';
@@ -24,11 +19,15 @@ export function drizzleContestant(limit: number): Contestant {
     schema: 'ours',
     limit,
     async open(url, schema, connections) {
-      const pool = new pg.Pool({ connectionString: url, max: connections, pipeline: true });
-      const ctx = createContext(driverFor(drizzle(pool)), { schema, logger: silentLogger });
+      const provider = await DrizzleProvider.connect(url, {
+        schema,
+        maxConnections: connections,
+        notifications: false,
+        logger: silentLogger,
+      });
       return {
         async fetch(withVersionFilter): Promise<DrizzleItem[]> {
-          const { items } = await fetchOrchestrationItems(ctx, {
+          const { items } = await provider.fetchOrchestrationItems({
             limit,
             lockTimeoutMs: LOCK_TIMEOUT_MS,
             filter: withVersionFilter ? FILTER : undefined,
@@ -36,8 +35,7 @@ export function drizzleContestant(limit: number): Contestant {
           return items.map((item) => ({ instance: item.instance, events: item.history.events.length, item }));
         },
         async ack(items) {
-          const results = await ackOrchestrationItems(
-            ctx,
+          const results = await provider.ackOrchestrationItems(
             (items as readonly DrizzleItem[]).map(({ item }) => {
               const step = nextStep(item.instance);
               return {
@@ -54,7 +52,7 @@ export function drizzleContestant(limit: number): Contestant {
           );
           for (const result of results) if (!result.ok) throw result.error;
         },
-        close: () => pool.end(),
+        close: () => provider.close(),
       };
     },
   };

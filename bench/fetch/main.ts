@@ -4,7 +4,6 @@
  * Starts a PostgreSQL of its own with default settings.
  */
 import { writeFile } from 'node:fs/promises';
-import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 import { driverFor } from '../../src/provider/drizzle/drivers/index.js';
 import { migrateSchema } from '../../src/provider/drizzle/migrate/index.js';
@@ -53,7 +52,7 @@ const NATIVE = "native's function";
 const SCHEMAS = { native: 'bench_native', ours: 'bench_ours' };
 const contestants = [
   ...(nativeAvailable ? [storedFunctionContestant(NATIVE, 'native')] : []),
-  ...(process.env['OURFN'] ? [storedFunctionContestant('our function', 'ours')] : []),
+  storedFunctionContestant('our function', 'ours'),
   ...[1, 10, 50].map(drizzleContestant),
 ];
 /** Calls per connection before it is measured: the server decides about generic plans in the first five. */
@@ -172,6 +171,6 @@ async function runSetting(setting: Setting, backlogs: Record<Contestant['schema'
 
 async function migrateOurs(): Promise<void> {
   const pool = new pg.Pool({ connectionString: server.url, max: 2 });
-  await migrateSchema(driverFor(drizzle(pool)), { schema: SCHEMAS.ours });
+  await migrateSchema(driverFor({ $client: pool }), { schema: SCHEMAS.ours, storedFunctions: true });
   await pool.end();
 }

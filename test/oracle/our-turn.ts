@@ -2,7 +2,7 @@ import { silentLogger } from '../../src/base/logger.js';
 import type { AckOrchestrationItem, LockedOrchestrationItem, Provider } from '../../src/provider/provider.js';
 import { makeCore, type RuntimeCore } from '../../src/runtime/core.js';
 import type { ActivityHandler } from '../../src/runtime/activity-handler.js';
-import { type GeneratorOrchestration, generatorOrchestration } from '../../src/runtime/generator/generator-driver.js';
+import { generatorOrchestration } from '../../src/runtime/generator/generator-driver.js';
 import { resolveRuntimeOptions } from '../../src/runtime/options.js';
 import { ActivityRegistry, OrchestrationRegistry } from '../../src/runtime/registry.js';
 import { readBatch } from '../../src/runtime/replay/batch.js';
@@ -56,7 +56,7 @@ export async function ourTurn(
 function coreOf(registrations: readonly Registration[], nowMs: number): RuntimeCore {
   const orchestrations = new OrchestrationRegistry<CreateDriver>();
   for (const { name, version, fn } of registrations) {
-    const driver = generatorOrchestration(fn as unknown as GeneratorOrchestration, { writeTrace: () => undefined });
+    const driver = generatorOrchestration(fn, { writeTrace: () => undefined });
     if (version === undefined) orchestrations.register(name, driver);
     else orchestrations.registerVersioned(name, version, driver);
   }

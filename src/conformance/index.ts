@@ -21,5 +21,5 @@ export type {
   Skips,
   UserTransactions,
 } from './provider-under-test.js';
-export type { Assertion, Expect, TestRunner } from './runner.js';
+export type { Assertion, Expect, Matchers, TestRunner } from './runner.js';
 export { FakeClock } from '../base/clock.js';

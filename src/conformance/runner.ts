@@ -1,6 +1,5 @@
 /** The assertions the suite uses: what jest's and vitest's `expect` have in common. */
-export interface Assertion {
-  readonly not: Assertion;
+export interface Matchers {
   toBe(expected: unknown): void;
   toEqual(expected: unknown): void;
   toMatchObject(expected: object): void;
@@ -11,6 +10,10 @@ export interface Assertion {
   toMatch(expected: RegExp): void;
   toBeGreaterThan(expected: number): void;
   toBeGreaterThanOrEqual(expected: number): void;
+}
+
+export interface Assertion extends Matchers {
+  readonly not: Matchers;
 }
 
 export type Expect = (actual: unknown) => Assertion;

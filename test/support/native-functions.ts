@@ -24,6 +24,9 @@ import { encodeWorkItem, targetInstance, workItemFromJson, decodeWorkItem } from
  * Deliberately apart from `StoredFunctionProvider`, which has habits of its own.
  */
 export class NativeFunctions {
+  /** How often a fetch answered with nothing because it dropped mailbox messages of nobody. */
+  orphanBatchesDropped = 0;
+
   constructor(
     private readonly pool: pg.Pool,
     private readonly schema: string,
@@ -57,6 +60,7 @@ export class NativeFunctions {
     const isOrphan = item.orchestrationName === 'Unknown' && messages.every(({ kind }) => kind === 'QueueMessage');
     if (!isOrphan || item.historyError || item.history.events.length > 0) return item;
     await this.ackOrchestrationItem({ ...item, ...emptyTurn });
+    this.orphanBatchesDropped += 1;
     return null;
   }
 

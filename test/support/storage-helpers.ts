@@ -82,7 +82,7 @@ class PostgresTransaction implements ForeignTransaction {
   async untilWaiting(connections: number): Promise<void> {
     const [row] = await this.run('select pg_backend_pid() as pid');
     const giveUpAt = performance.now() + GIVE_UP_AFTER_MS;
-    for (let waiting = 0; waiting < connections; ) {
+    for (let waiting = 0; waiting < connections;) {
       if (performance.now() > giveUpAt) throw new Error(`${waiting} of ${connections} connections came to wait`);
       const { rows } = await this.pool.query<{ waiting: number }>(waitingFor, [row?.['pid']]);
       waiting = rows[0]?.waiting ?? 0;

@@ -1,0 +1,53 @@
+import type pg from 'pg';
+
+/** Gives native's side the state that ours has by intention; see `intendedDifferences`. */
+export class Reconciler {
+  constructor(
+    private readonly pool: pg.Pool,
+    private readonly schema: string,
+  ) {}
+
+  /** *execution row without instance, name, status and events*, *orphan mailbox batch* */
+  async removeGhosts(): Promise<void> {
+    await this.pool.query(
+      `delete from ${this.schema}.executions e
+       where e.status = 'Running'
+         and not exists (select 1 from ${this.schema}.instances i where i.instance_id = e.instance_id)
+         and not exists (select 1 from ${this.schema}.history h
+                         where h.instance_id = e.instance_id and h.execution_id = e.execution_id)`,
+    );
+  }
+
+  /** *completed-before on continued-as-new* */
+  async withCompletionTimes<T>(use: () => Promise<T>): Promise<T> {
+    await this.pool.query(
+      `update ${this.schema}.executions e set completed_at = next.started_at
+       from ${this.schema}.executions next
+       where e.status = 'ContinuedAsNew' and next.instance_id = e.instance_id
+         and next.execution_id = (select min(n.execution_id) from ${this.schema}.executions n
+                                  where n.instance_id = e.instance_id and n.execution_id > e.execution_id)`,
+    );
+    try {
+      return await use();
+    } finally {
+      await this.pool.query(`update ${this.schema}.executions set completed_at = null where status = 'ContinuedAsNew'`);
+    }
+  }
+
+  /** *queued children of a deleted parent*; how many were removed. */
+  async removeQueuedChildren(parents: readonly string[]): Promise<number> {
+    let removed = 0;
+    for (let generation = [...parents]; generation.length > 0;) {
+      const { rows } = await this.pool.query<{ instance_id: string }>(
+        `delete from ${this.schema}.orchestrator_queue q
+         where (q.work_item::jsonb -> 'StartOrchestration' ->> 'parent_instance') = any ($1::text[])
+           and not exists (select 1 from ${this.schema}.instances i where i.instance_id = q.instance_id)
+         returning q.instance_id`,
+        [generation],
+      );
+      removed += rows.length;
+      generation = rows.map(({ instance_id }) => instance_id);
+    }
+    return removed;
+  }
+}

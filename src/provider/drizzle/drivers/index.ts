@@ -1,10 +1,12 @@
 import { consoleLogger, type Logger } from '../../../base/logger.js';
 import { UnsupportedError } from '../../provider-error.js';
 import { type Driver, DRIVER_OF_CLIENT } from '../executor.js';
-import { isPgClient, isPgPool } from './node-postgres-client.js';
+import { GenericDriver, isDrizzle } from './generic.js';
+import { isPgClient, isPgPool, takesBatches } from './node-postgres-client.js';
 import { exclusivePool } from './node-postgres-exclusive.js';
 import { NodePostgresDriver } from './node-postgres.js';
 import { isPglite, PgliteDriver } from './pglite.js';
+import { isPostgresJs, PostgresJsDriver } from './postgres-js.js';
 
 export interface DriverOptions {
   /**
@@ -35,16 +37,20 @@ export function driverFor(db: DrizzleDatabase, options: DriverOptions = {}): Dri
   const { namedStatements = true, exclusive = false, ownsClient = false, logger = consoleLogger } = options;
   const nodePostgres = { namedStatements, logger, ownsPool: ownsClient };
   if (bringsDriver(client)) return client[DRIVER_OF_CLIENT](options);
-  if (isPgPool(client)) return new NodePostgresDriver(client, nodePostgres);
+  if (isPgPool(client) && takesBatches(client.Client)) return new NodePostgresDriver(client, nodePostgres);
   if (isPglite(client)) return new PgliteDriver(client, { ownsClient });
-  if (isPgClient(client)) {
+  if (isPostgresJs(client)) return new PostgresJsDriver(client, { namedStatements, ownsClient });
+  if (isPgClient(client) && takesBatches(client.constructor)) {
     if (exclusive) return new NodePostgresDriver(exclusivePool(client), { ...nodePostgres, isExclusive: true });
     throw new UnsupportedError(
       'a single pg.Client cannot be shared: a transaction of ours would swallow other statements on it. ' +
         'Hand in a pg.Pool, or set exclusive: true for a client that nothing else uses',
     );
   }
-  throw new UnsupportedError('unknown kind of Drizzle database: expected one over a pg.Pool or PGlite');
+  if (isDrizzle(db)) return new GenericDriver(db, { ownsClient });
+  throw new UnsupportedError(
+    'unknown kind of database: expected a Drizzle database for PostgreSQL, such as one over a pg.Pool, postgres-js or PGlite',
+  );
 }
 
 function bringsDriver(client: unknown): client is { [DRIVER_OF_CLIENT](options: DriverOptions): Driver } {

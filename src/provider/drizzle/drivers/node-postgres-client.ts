@@ -76,6 +76,11 @@ export function batchClassFor(clientClass: unknown): BatchClass | undefined {
   return isQueryClass(Query) ? batchClassOf(Query) : undefined;
 }
 
+/** Whether clients of this class take query objects; those of pg-native do not. */
+export function takesBatches(clientClass: unknown): boolean {
+  return batchClassFor(clientClass) !== undefined;
+}
+
 function isQueryClass(value: unknown): value is QueryClass {
   if (typeof value !== 'function') return false;
   const { submit, handleDataRow } = (value.prototype ?? {}) as { submit?: unknown; handleDataRow?: unknown };

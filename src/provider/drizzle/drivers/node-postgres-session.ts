@@ -13,6 +13,11 @@ import { parameterText } from './parameter-text.js';
 import type { StatementNames } from './statement-names.js';
 
 const BEGIN: BatchPart = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED', name: undefined, values: [] };
+/**
+ * Our statements are prepared once and run with every size of array. Left alone, the
+ * server plans those with small arrays anew each time, which costs more than running them.
+ */
+const GENERIC_PLANS: BatchPart = { text: 'SET LOCAL plan_cache_mode = force_generic_plan', name: undefined, values: [] };
 const COMMIT: BatchPart = { text: 'COMMIT', name: undefined, values: [] };
 
 export interface SessionOptions {
@@ -154,7 +159,7 @@ export class PgTransaction extends PgSession implements Transaction {
     while (this.pending.length > 0) {
       const batch = this.pending;
       this.pending = [];
-      if (!this.begun && batch[0]?.part !== BEGIN) batch.unshift({ part: BEGIN, resolve: () => {}, reject: () => {} });
+      if (!this.begun && batch[0]?.part !== BEGIN) batch.unshift(unasked(BEGIN), unasked(GENERIC_PLANS));
       this.begun = true;
       await this.exchange(batch);
     }
@@ -192,6 +197,11 @@ export class PgTransaction extends PgSession implements Transaction {
     const { error } = await sendBatch(this.options, [{ text: 'ROLLBACK', name: undefined, values: [] }]);
     if (error) this.rollbackError = error;
   }
+}
+
+/** A statement of our own, whose failure is the failure of those behind it. */
+function unasked(part: BatchPart): Pending {
+  return { part, resolve: () => {}, reject: () => {} };
 }
 
 async function sendBatch({ client, Batch, names, guard }: SessionOptions, parts: readonly BatchPart[]) {

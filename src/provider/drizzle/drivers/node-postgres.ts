@@ -24,6 +24,7 @@ const MAX_UNCLEAN_CLIENTS = 20;
 /** Over a `pg.Pool`, the application's or our own. */
 export class NodePostgresDriver implements Driver {
   readonly kind = 'node-postgres';
+  readonly sendsBatches = true;
   private readonly Batch: BatchClass;
   private readonly names: StatementNames;
   private closed = false;
@@ -34,7 +35,7 @@ export class NodePostgresDriver implements Driver {
     private readonly options: NodePostgresOptions,
   ) {
     const Batch = batchClassFor(pool.Client);
-    if (!Batch) throw new UnsupportedError('pg-native is not supported: hand in a Pool of the JavaScript client of pg');
+    if (!Batch) throw new UnsupportedError('the clients of this pool take no query objects, as those of pg-native');
     this.Batch = Batch;
     this.names = new StatementNames(options.namedStatements, options.logger);
     pool.on('error', this.onPoolError);

@@ -8,7 +8,8 @@ import type {
   Transaction,
 } from '../executor.js';
 import type { Cell, Statement } from '../statement.js';
-import { CommitUnknownError, markConnectionError, serverErrorOf } from './connection-errors.js';
+import { markConnectionError } from './connection-errors.js';
+import { performInTransaction } from './first-error.js';
 import { parameterText } from './parameter-text.js';
 
 type TextParser = (text: string) => unknown;
@@ -86,29 +87,11 @@ export class PgliteDriver implements Driver {
     return use(new PgliteExecutor(this.client, this.queryOptions));
   }
 
-  async withTransaction<T>(use: (tx: Transaction) => Promise<T>): Promise<T> {
-    let transaction: PgliteTransactionExecutor | undefined;
-    let done: { value: T } | undefined;
-    try {
-      await this.client.transaction(async (tx) => {
-        transaction = new PgliteTransactionExecutor(tx, this.queryOptions);
-        const value = await use(transaction);
-        // A COMMIT after an error is answered with ROLLBACK, and older versions take that for success.
-        if (transaction.firstError) throw transaction.firstError;
-        done = { value };
-      });
-    } catch (error) {
-      const first = transaction?.firstError;
-      if (first && (serverErrorOf(error) || error === first)) throw first;
-      // After the callback only COMMIT is left; without an answer of the server it may have happened.
-      if (done && !serverErrorOf(error)) throw new CommitUnknownError(markConnectionError(error));
-      if (!transaction) throw markConnectionError(error);
-      throw error;
-    } finally {
-      if (transaction) transaction.over = true;
-    }
-    if (!done) throw new Error('the transaction ended without its result');
-    return done.value;
+  withTransaction<T>(use: (tx: Transaction) => Promise<T>): Promise<T> {
+    return performInTransaction(
+      (work) => this.client.transaction((tx) => work(new PgliteExecutor(tx, this.queryOptions))),
+      use,
+    );
   }
 
   runAlone<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]> {
@@ -186,34 +169,5 @@ class PgliteExecutor implements Executor {
     } catch (error) {
       throw markConnectionError(error);
     }
-  }
-}
-
-class PgliteTransactionExecutor extends PgliteExecutor implements Transaction {
-  over = false;
-  firstError: Error | undefined;
-  private last = false;
-
-  override run<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]> {
-    return this.noting(() => super.run(statement, values));
-  }
-
-  runLast<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]> {
-    const rows = this.run(statement, values);
-    this.last = true;
-    return rows;
-  }
-
-  override script(sql: string): Promise<void> {
-    return this.noting(() => super.script(sql));
-  }
-
-  private noting<T>(issue: () => Promise<T>): Promise<T> {
-    if (this.over || this.last) return Promise.reject(new Error('this transaction is over'));
-    const answer = issue();
-    answer.catch((error: Error) => {
-      if (serverErrorOf(error)) this.firstError ??= error;
-    });
-    return answer;
   }
 }

@@ -10,13 +10,22 @@ import type {
   Token,
 } from '../../src/runtime/replay/driver.js';
 
-/* eslint-disable @typescript-eslint/no-explicit-any -- the type of a `yield` cannot be told from what is yielded */
+/** A branch that a body waits for with `yield*`, which gives its result. */
+export type Awaitable<T> = StartBranch<T> & Iterable<StartBranch<unknown>, T, unknown>;
 
-/** A body of steps: it yields branches and gets their results. */
-export type Steps<T> = Generator<StartBranch<any>, T, any>;
+/** A body of steps. */
+export type Steps<T> = Generator<StartBranch<unknown>, T, unknown>;
 
 /** Orchestration code for tests of the engine: nesting and races of any width, and work that nobody waits for. */
 export type Script = (s: ScriptContext) => Steps<string>;
+
+function awaitable<T>(start: StartBranch<T>): Awaitable<T> {
+  return Object.assign((done: (result: T) => void) => start(done), {
+    *[Symbol.iterator](): Generator<StartBranch<unknown>, T, unknown> {
+      return (yield start) as T; // the driver resumes with the result of what was yielded
+    },
+  });
+}
 
 /** A failure that a script lets go: it ends the instance with this very text. */
 export class ScriptFailure extends Error {}
@@ -29,39 +38,34 @@ export class ScriptContext {
     private readonly scheduler: Scheduler,
   ) {}
 
-  activity(name: string, input = '1', extra: { sessionId?: string; tag?: string } = {}): StartBranch<Outcome> {
-    return single(this.scheduler, { kind: 'scheduleActivity', name, input, ...extra });
+  activity(name: string, input = '1', extra: { sessionId?: string; tag?: string } = {}): Awaitable<Outcome> {
+    return awaitable(single(this.scheduler, { kind: 'scheduleActivity', name, input, ...extra }));
   }
-  timer(delayMs = 1000): StartBranch<Outcome> {
-    return single(this.scheduler, { kind: 'createTimer', delayMs });
+  timer(delayMs = 1000): Awaitable<Outcome> {
+    return awaitable(single(this.scheduler, { kind: 'createTimer', delayMs }));
   }
-  event(name: string): StartBranch<Outcome> {
-    return single(this.scheduler, { kind: 'waitExternal', name });
+  event(name: string): Awaitable<Outcome> {
+    return awaitable(single(this.scheduler, { kind: 'waitExternal', name }));
   }
-  dequeue(name: string): StartBranch<Outcome> {
-    return single(this.scheduler, { kind: 'dequeueEvent', name });
+  dequeue(name: string): Awaitable<Outcome> {
+    return awaitable(single(this.scheduler, { kind: 'dequeueEvent', name }));
   }
-  child(
-    name: string,
-    instance: string | null = null,
-    input = '1',
-    version: string | null = null,
-  ): StartBranch<Outcome> {
-    return single(this.scheduler, { kind: 'startSubOrchestration', name, instance, input, version });
+  child(name: string, instance: string | null = null, input = '1', version: string | null = null): Awaitable<Outcome> {
+    return awaitable(single(this.scheduler, { kind: 'startSubOrchestration', name, instance, input, version }));
   }
-  retried(name: string, retry: Retry, input = '1'): StartBranch<Outcome> {
-    return withRetry(this.scheduler, { kind: 'scheduleActivity', name, input }, retry);
+  retried(name: string, retry: Retry, input = '1'): Awaitable<Outcome> {
+    return awaitable(withRetry(this.scheduler, { kind: 'scheduleActivity', name, input }, retry));
   }
-  all<T>(branches: readonly StartBranch<T>[]): StartBranch<T[]> {
-    return join(branches);
+  all<T>(branches: readonly StartBranch<T>[]): Awaitable<T[]> {
+    return awaitable(join(branches));
   }
-  race<T>(...branches: readonly StartBranch<T>[]): StartBranch<{ index: number; value: T }> {
-    return race(branches);
+  race<T>(...branches: readonly StartBranch<T>[]): Awaitable<{ index: number; value: T }> {
+    return awaitable(race(branches));
   }
 
   /** Several steps as one branch. */
-  block<T>(body: () => Steps<T>): StartBranch<T> {
-    return (done): Branch => {
+  block<T>(body: () => Steps<T>): Awaitable<T> {
+    return awaitable((done): Branch => {
       let current: Branch = { drop: () => undefined };
       const steps = body();
       const advance = (value?: unknown): void => {
@@ -71,7 +75,7 @@ export class ScriptContext {
       };
       advance();
       return { drop: () => current.drop() };
-    };
+    });
   }
 
   /** Emits an action and goes on without waiting for it. */
@@ -99,7 +103,15 @@ export function ok(outcome: Outcome): string {
 }
 
 /** Waits for ever: what code does after continue-as-new. */
-export const never: StartBranch<never> = () => ({ drop: () => undefined });
+export const never: Awaitable<never> = awaitable<never>(() => ({ drop: () => undefined }));
+
+/** A result that is there at once: a step for code that waits for nothing. */
+export function value<T>(result: T): Awaitable<T> {
+  return awaitable((done) => {
+    done(result);
+    return { drop: () => undefined };
+  });
+}
 
 /** A driver for a script. `onPoll` is told of every entry into it. */
 export function scripted(script: Script, onPoll?: (context: ScriptContext) => void): CreateDriver {

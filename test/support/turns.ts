@@ -1,7 +1,7 @@
 import { createExecution } from '../../src/runtime/replay/execution.js';
 import type { CreateDriver } from '../../src/runtime/replay/driver.js';
 import type { KvSeed, StartRecord, TurnLimits, TurnOutcome } from '../../src/runtime/replay/turn.js';
-import type { EventBody, HistoryEvent } from '../../src/wire/event.js';
+import type { HistoryEvent } from '../../src/wire/event.js';
 import type { WorkItem } from '../../src/wire/work-item.js';
 import { HistoryBuilder, INSTANCE, T0 } from './history-builder.js';
 import type { Script } from './script.js';
@@ -54,17 +54,19 @@ export function written({ historyDelta }: TurnOutcome): object[] {
   return historyDelta.filter(({ kind }) => kind !== 'OrchestrationStarted').map(bodyOf);
 }
 
-function bodyOf(event: HistoryEvent): EventBody & { source?: number } {
-  const { eventId, sourceEventId, instanceId, executionId, timestampMs, duroxideVersion, ...body } = event;
-  void [eventId, instanceId, executionId, timestampMs, duroxideVersion];
-  const present = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
-  return { ...(present as unknown as EventBody), ...(sourceEventId !== null && { source: sourceEventId }) };
+const ENVELOPE = ['eventId', 'instanceId', 'executionId', 'timestampMs', 'duroxideVersion', 'sourceEventId'];
+
+function bodyOf(event: HistoryEvent): object {
+  const fields = (Object.entries(event) as [string, unknown][]).filter(
+    ([field, value]) => value !== undefined && !ENVELOPE.includes(field),
+  );
+  return { ...Object.fromEntries(fields), ...(event.sourceEventId !== null && { source: event.sourceEventId }) };
 }
 
 /** The message of a failed turn; fails the test when the turn did not fail. */
 export function failureOf({ result }: TurnOutcome): string {
   if (result.kind !== 'failed') throw new Error(`the turn has not failed but ${result.kind}`);
-  return 'message' in result.details ? (result.details.message ?? '') : result.details.kind;
+  return result.details.message ?? '';
 }
 
 /** The output of a completed turn; fails the test when it has not completed. */

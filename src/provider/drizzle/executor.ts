@@ -36,6 +36,8 @@ export interface Driver {
   readonly kind: 'node-postgres' | 'pglite' | 'postgres-js' | 'pg-mem' | 'drizzle';
   /** Whether a second connection can be had while one is in use: false on PGlite, pg-mem and pools of one. */
   readonly canOpenSecondConnection: boolean;
+  /** Whether statements that are issued together cost one round trip; then it pays not to wait for an answer. */
+  readonly sendsBatches?: boolean;
   withConnection<T>(use: (executor: Executor) => Promise<T>): Promise<T>;
   /**
    * `BEGIN ISOLATION LEVEL READ COMMITTED`, the callback, COMMIT; or ROLLBACK when the

@@ -1,7 +1,7 @@
 import type { Logger } from '../../../base/logger.js';
 import { UnsupportedError } from '../../provider-error.js';
 import type { Driver, Executor, ScopeExecutor, Transaction } from '../executor.js';
-import { isConnectionError, markConnectionError, serverErrorOf } from './connection-errors.js';
+import { isConnectionError, markConnectionError, markTokenRotation, serverErrorOf } from './connection-errors.js';
 import type { BatchClass } from './node-postgres-batch.js';
 import { batchClassFor, isPgClient, type PgClient, type PgPool, type PgPoolClient } from './node-postgres-client.js';
 import { PgListener } from './node-postgres-listener.js';
@@ -14,6 +14,8 @@ export interface NodePostgresOptions {
   readonly logger: Logger;
   /** Whether `close` ends the pool. */
   readonly ownsPool: boolean;
+  /** Whether the password is a token that is replaced from time to time. */
+  readonly rotatesTokens?: boolean | undefined;
   /** Whether the pool is a single client, from whose options no other can be made. */
   readonly isExclusive?: boolean;
 }
@@ -109,13 +111,19 @@ export class NodePostgresDriver implements Driver {
       try {
         client = await this.pool.connect();
       } catch (error) {
-        throw markConnectionError(error);
+        throw this.loginError(error);
       }
       if (!isInTransaction(client)) return client;
       // Somebody else released it in the middle of a transaction; our BEGIN would join theirs.
       client.release(new Error('released in the middle of a transaction'));
     }
     throw markConnectionError(new Error('all clients of the pool are in the middle of a transaction'));
+  }
+
+  private loginError(error: unknown): Error {
+    const fromServer = serverErrorOf(error);
+    const isRefused = fromServer !== undefined && /^(28000|28P01)$/.test(fromServer.code);
+    return isRefused && this.options.rotatesTokens ? markTokenRotation(fromServer) : markConnectionError(error);
   }
 
   /** An idle client failed; the pool has replaced it already. */

@@ -3,13 +3,18 @@ import { errorTexts, ProviderError } from '../../provider-error.js';
 import type { ProviderContext } from '../context.js';
 import { inTransaction } from '../transaction.js';
 import { ackSteps } from './ack-steps.js';
-import { heldAmong, lockRows, lockValues, withInstances } from './orchestration-locks.js';
+import { heldAmong, LOCK_MISSING, lockRows, lockValues, requireLocks, withInstances } from './orchestration-locks.js';
 import { type PreparedTurn, prepareTurn, refuseTurn } from './prepared-turn.js';
 import { visibleAtMs } from './queue-rows.js';
 import { runTogether } from './run-together.js';
 import { done, failed, settleAccepted, tokensOnce } from './settle-batch.js';
 
 const OPERATION = 'ack_orchestration_item';
+
+/*
+ * The lock rows are locked before anything else (P:T-7), and in the first statement, so
+ * that a slow link cannot outlive a lock behind its check (P:T-37).
+ */
 
 /**
  * Commits everything the turns decided: history, metadata, outgoing messages, and the
@@ -37,18 +42,57 @@ export async function ackOrchestrationItems(
 }
 
 async function ackTogether(ctx: ProviderContext, prepared: readonly PreparedTurn[]): Promise<Result[]> {
+  const { held, nowMs } = (await ackAllOrNone(ctx, prepared)) ?? (await ackHeld(ctx, prepared));
+  wakeFor(
+    ctx,
+    prepared.filter(({ turn }) => held.has(turn)),
+    nowMs,
+  );
+  return prepared.map(({ turn }) => (held.has(turn) ? done() : lockLost()));
+}
+
+interface Acked {
+  readonly held: ReadonlySet<AckOrchestrationItem>;
+  readonly nowMs: Ms;
+}
+
+/**
+ * Supposes that every lock is held, as is usual, and sends the check together with all
+ * that depends on it: one round trip instead of two.
+ * @returns `undefined` when a lock is missing: nothing has happened, and nothing is known about the others
+ */
+async function ackAllOrNone(ctx: ProviderContext, prepared: readonly PreparedTurn[]): Promise<Acked | undefined> {
+  if (!ctx.driver.sendsBatches) return undefined;
   const turns = prepared.map(({ turn }) => turn);
-  const { held, nowMs } = await inTransaction(ctx, OPERATION, async (tx, nowMs) => {
-    // The first statement, so that a slow link cannot outlive the lock behind the check (P:T-7, P:T-37).
+  try {
+    return await inTransaction(ctx, OPERATION, async (tx, nowMs) => {
+      const check = { ...lockValues(turns), nowMs, expected: turns.length };
+      await runTogether(tx, [
+        { statement: requireLocks(ctx), values: check },
+        ...ackSteps(ctx, prepared, nowMs),
+      ]);
+      return { held: new Set(turns), nowMs };
+    });
+  } catch (error) {
+    if (ProviderError.is(error) && error.sqlState === LOCK_MISSING) return undefined;
+    throw error;
+  }
+}
+
+/** Asks first which locks are held, and stores what belongs to those. */
+function ackHeld(ctx: ProviderContext, prepared: readonly PreparedTurn[]): Promise<Acked> {
+  const turns = prepared.map(({ turn }) => turn);
+  return inTransaction(ctx, OPERATION, async (tx, nowMs) => {
     const rows = await tx.run(lockRows(ctx, { unexpired: true }), { ...lockValues(turns), nowMs });
     const held = heldAmong(turns, rows);
-    if (held.size > 0) {
-      await runTogether(tx, ackSteps(ctx, prepared.filter(({ turn }) => held.has(turn)), nowMs));
-    }
+    const steps = ackSteps(
+      ctx,
+      prepared.filter(({ turn }) => held.has(turn)),
+      nowMs,
+    );
+    if (held.size > 0) await runTogether(tx, steps);
     return { held, nowMs };
   });
-  wakeFor(ctx, prepared.filter(({ turn }) => held.has(turn)), nowMs);
-  return turns.map((turn) => (held.has(turn) ? done() : lockLost()));
 }
 
 /** Tells others of what is due now; what is delayed is found when its time comes. */

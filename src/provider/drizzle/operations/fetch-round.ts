@@ -3,8 +3,10 @@ import type { FetchOrchestrationItems, HeldInstance, Ms } from '../../provider.j
 import type { ProviderContext } from '../context.js';
 import type { Transaction } from '../executor.js';
 import { noRow } from '../statement.js';
-import { type Claim, claimInstances, type ClaimedMessage } from './claim-instances.js';
+import { type Claim, claimInstances, type ClaimedMessage, type Locking } from './claim-instances.js';
+import { grabInstances } from './grab-instances.js';
 import { loadStatement, loadValues, type StoredInstance, storedInstances } from './load-instances.js';
+import { newTokenPrefix } from './lock-token.js';
 import { peekInstances } from './peek-instances.js';
 import type { VersionRange } from './version-range.js';
 
@@ -35,27 +37,46 @@ export interface Round {
   readonly orphans: number;
 }
 
-/** Nothing was ready but what the round left alone. */
-const NOTHING: Round = { won: [], lost: [], orphans: 0 };
-
-/** One round of a fetch, which is one transaction: peek, claim, load (provider.md 3.4.3). */
+/** One round of a fetch, which is one transaction: look and claim, then load (provider.md 3.4.3). */
 export async function fetchRound(ctx: ProviderContext, tx: Transaction, params: RoundParams): Promise<Round> {
-  const candidates = await peekInstances(ctx, tx, params);
-  if (candidates.length === 0) return NOTHING;
-  const claim = await claimInstances(ctx, tx, candidates, params);
-  if (claim.messages.size === 0) return { ...NOTHING, lost: claim.lost };
+  const tokenPrefix = newTokenPrefix();
+  const claim = await claimReady(ctx, tx, { ...params, tokenPrefix });
+  if (claim.messages.size === 0) return { won: [], lost: claim.lost, orphans: 0 };
 
-  const loaded = await loadWon(ctx, tx, claim, params);
+  const loaded = await loadWon(ctx, tx, claim, { ...params, tokenPrefix });
   const orphans = loaded.filter(isOrphan);
   if (orphans.length > 0) await removeOrphans(ctx, tx, orphans);
   return { won: loaded.filter((won) => !isOrphan(won)), lost: claim.lost, orphans: orphans.length };
+}
+
+type ClaimParams = RoundParams & Locking;
+
+/**
+ * Grabs what can be had at once. A second look, without locks, follows where the first
+ * one found too few in a full window, or nothing at all: what others hold at this moment
+ * is lost, which is not the same as an empty queue (P:T-18).
+ */
+async function claimReady(ctx: ProviderContext, tx: Transaction, params: ClaimParams): Promise<Claim> {
+  const grab = await grabInstances(ctx, tx, params);
+  const foundNothing = grab.messages.size + grab.lost.length === 0;
+  const wanted = params.limit - grab.messages.size;
+  if (wanted <= 0 || !(grab.windowWasFull || foundNothing)) return grab;
+
+  const except = [...params.except, ...grab.lost, ...grab.crowds];
+  const candidates = await peekInstances(ctx, tx, { ...params, except, limit: wanted, window: grab.window });
+  if (candidates.length === 0) return grab;
+  const behind = await claimInstances(ctx, tx, candidates, params);
+  return {
+    messages: new Map([...grab.messages, ...behind.messages]),
+    lost: [...grab.lost, ...behind.lost],
+  };
 }
 
 async function loadWon(
   ctx: ProviderContext,
   tx: Transaction,
   claim: Claim,
-  { range, held: heldOf }: RoundParams,
+  { range, held: heldOf, tokenPrefix }: ClaimParams,
 ): Promise<WonInstance[]> {
   const instances = [...claim.messages.keys()];
   const held = new Map<string, HeldInstance>();
@@ -71,7 +92,7 @@ async function loadWon(
   const stored = storedInstances(instances, rows);
   return instances.map((instance) => ({
     instance,
-    lockToken: claim.tokenPrefix + instance,
+    lockToken: tokenPrefix + instance,
     messages: claim.messages.get(instance) ?? [],
     stored: stored.get(instance) ?? { events: [], kv: new Map() },
     held: held.get(instance),

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { OrchestrationLock } from '../../provider.js';
 import type { ProviderContext } from '../context.js';
-import { type Statement, textCell } from '../statement.js';
+import { noRow, type Statement, textCell } from '../statement.js';
 import { readStatement } from '../transaction.js';
 
 /** A pair as it stands in `instance_locks`. */
@@ -25,6 +25,28 @@ export function lockRows(ctx: ProviderContext, { unexpired }: { readonly unexpir
       where instance_id = any(${value('instances')}::text[]) and lock_token = any(${value('lockTokens')}::text[]) ${isLive}
       order by instance_id collate "C" for update`,
     ([instance, lockToken]) => ({ instance: textCell(instance), lockToken: textCell(lockToken) }),
+  );
+}
+
+/** What the server answers to {@link requireLocks} when a lock is missing: division by zero. */
+export const LOCK_MISSING = '22012';
+
+/**
+ * As {@link lockRows}, but fails with {@link LOCK_MISSING} unless every pair is there
+ * and live, and so keeps everything behind it in the transaction from happening.
+ * Placeholders `instances`, `lockTokens`, `nowMs` and `expected`, the number of pairs.
+ */
+export function requireLocks(ctx: ProviderContext): Statement<undefined> {
+  return ctx.statement(
+    'require locks',
+    () => sql`select 1 / (case when count(*) = ${value('expected')} then 1 else 0 end)
+      from (
+        select l.instance_id from unnest(${value('instances')}::text[], ${value('lockTokens')}::text[]) as u(instance_id, lock_token)
+        join ${ctx.tables.instanceLocks} l on l.instance_id = u.instance_id and l.lock_token = u.lock_token
+        where l.locked_until > ${value('nowMs')}
+        order by l.instance_id collate "C" for update of l
+      ) held`,
+    noRow,
   );
 }
 

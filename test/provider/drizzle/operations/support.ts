@@ -111,6 +111,7 @@ function recording(driver: Driver, ran: RanStatement[]): Driver {
   return {
     kind: driver.kind,
     canOpenSecondConnection: driver.canOpenSecondConnection,
+    sendsBatches: driver.sendsBatches === true,
     withConnection: (use) => driver.withConnection((executor) => use(ofExecutor(executor))),
     withTransaction: (use) => driver.withTransaction((tx) => use(ofTransaction(tx))),
     scopeOf: (tx) => driver.scopeOf(tx),

@@ -1,5 +1,8 @@
 import type { Clock } from './clock.js';
 
+/** Given to abort, which otherwise makes an error with a stack for every wait that ends early. */
+const WOKEN = new Error('woken');
+
 /**
  * Where one loop waits for something to do. A `wake` that comes while the loop is busy
  * is remembered, so the next `wait` returns at once: no wake-up is ever lost.
@@ -30,7 +33,7 @@ export class Gate {
         this.clock.sleep(ms, timer.signal).then(resolve, () => undefined);
       });
       this.release = undefined;
-      timer.abort();
+      timer.abort(WOKEN);
     }
     const { woken } = this;
     this.woken = false;

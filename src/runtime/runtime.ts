@@ -86,23 +86,28 @@ export class Runtime {
     if (this.running || this.stopping) {
       throw new ConfigurationError('the runtime runs already: await shutdown() before start()');
     }
-    this.checkSetUp();
-    const controller = new AbortController();
-    const { provider, options, orchestrations, activities } = this;
-    const core = makeCore({ provider, options, orchestrations, activities, stopping: controller.signal });
-    const writeTrace = runtimeTracing(options);
-    const parts = new RunningRuntime(core, writeTrace);
-    this.running = { core, parts, stop: () => controller.abort() };
+    const { core, parts } = this.prepare();
     try {
       // A store that is down is told now, and not by a loop that fails in the background.
-      await provider.due();
+      await this.provider.due();
     } catch (error) {
       this.running = undefined;
       throw error;
     }
-    if (controller.signal.aborted) throw new ConfigurationError('the runtime was shut down while it started');
-    this.writeTrace = writeTrace;
+    if (core.stopping.aborted) throw new ConfigurationError('the runtime was shut down while it started');
     parts.start();
+  }
+
+  /** Makes everything that `start` starts; tests go on by hand from here. @internal */
+  private prepare(): { readonly core: RuntimeCore; readonly parts: RunningRuntime } {
+    this.checkSetUp();
+    const controller = new AbortController();
+    const { provider, options, orchestrations, activities } = this;
+    const core = makeCore({ provider, options, orchestrations, activities, stopping: controller.signal });
+    this.writeTrace = runtimeTracing(options);
+    const parts = new RunningRuntime(core, this.writeTrace);
+    this.running = { core, parts, stop: () => controller.abort() };
+    return this.running;
   }
 
   /**

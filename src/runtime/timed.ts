@@ -3,6 +3,8 @@ import { ProviderError } from '../provider/provider-error.js';
 
 /** A query that does not answer for so long is given up: a dead connection may never answer (C-39). */
 export const QUERY_TIMEOUT_MS = 30_000;
+/** Given to abort, which otherwise makes an error with a stack for every query. */
+const ANSWERED = new Error('answered');
 
 /**
  * The answer of `call`, or a retryable error after {@link QUERY_TIMEOUT_MS}. An answer that
@@ -29,12 +31,12 @@ export function timed<T>(
       .then(call)
       .then(
         (answer) => {
-          timer.abort();
+          timer.abort(ANSWERED);
           if (expired) late(answer);
           else resolve(answer);
         },
         (error: unknown) => {
-          timer.abort();
+          timer.abort(ANSWERED);
           reject(error instanceof Error ? error : new Error(String(error)));
         },
       );

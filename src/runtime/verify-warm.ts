@@ -17,7 +17,13 @@ export function firstDifference(warm: TurnOutcome, cold: TurnOutcome): string | 
   return DECISIONS.find((part) => !isDeepStrictEqual(plain(warm[part]), plain(cold[part])));
 }
 
-/** Without the difference between an absent and an undefined field, which is never stored. */
+/**
+ * Without the difference between an absent and an undefined field, which is never stored,
+ * and without the stacks of errors: they name the frames of whoever resumed the code.
+ */
 function plain(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value));
+  const text = JSON.stringify(value, (_key, part: unknown) => {
+    return typeof part === 'string' ? part.replace(/\n\s+at [^]*$/, '') : part;
+  });
+  return JSON.parse(text);
 }

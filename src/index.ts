@@ -45,6 +45,9 @@ export type {
 } from './provider/provider.js';
 export { DrizzleProvider, type EmbeddedOptions } from './provider/drizzle/drizzle-provider.js';
 export type { DrizzleDatabase } from './provider/drizzle/drivers/index.js';
+export type { PostgresEntraOptions, TokenCredential } from './provider/drizzle/entra.js';
+export { ConnectionFailedError, PostgresProvider } from './provider/drizzle/postgres-provider.js';
+export { SqliteProvider } from './provider/drizzle/sqlite-provider.js';
 export {
   type MigrateOptions,
   type MigrationReport,

@@ -3,6 +3,7 @@ import { sleepReal } from '../../base/clock.js';
 import type { Ms } from '../provider.js';
 import { ProviderError, UnsupportedError } from '../provider-error.js';
 import type { DrizzleDatabase } from './drivers/index.js';
+import { lockDirectory } from './lock-directory.js';
 import type { ConnectOptions } from './options.js';
 
 const DEFAULT_MAX_CONNECTIONS = 10;
@@ -30,10 +31,30 @@ export async function openPool(config: PoolConfig, options: ConnectOptions): Pro
   });
 }
 
-/** A PGlite of this process's own, ready to use. @throws UnsupportedError without its package */
-export async function embeddedDatabase(directory: string | undefined): Promise<DrizzleDatabase> {
+export interface EmbeddedDatabase {
+  readonly db: DrizzleDatabase;
+  /** To be called when the database is closed. */
+  readonly release: () => Promise<void>;
+}
+
+/**
+ * A PGlite of this process's own, ready to use; a missing directory is made.
+ * @throws UnsupportedError without its package, or when another process has the directory open
+ */
+export async function embeddedDatabase(directory: string | undefined): Promise<EmbeddedDatabase> {
   const { PGlite } = await importDriver('@electric-sql/pglite', () => import('@electric-sql/pglite'));
-  return { $client: await PGlite.create(directory) };
+  const release = directory === undefined || isUrl(directory) ? async () => {} : await lockDirectory(directory);
+  try {
+    return { db: { $client: await PGlite.create(directory) }, release };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+/** `memory://`, `idb://` and the like, which are no directories. */
+function isUrl(directory: string): boolean {
+  return /^[a-z]{2,}:\/\//.test(directory);
 }
 
 /** Connects again and again, for so long, while the server cannot be reached. */

@@ -56,12 +56,12 @@ export interface EmbeddedOptions extends DrizzleProviderOptions {
  * `operations/` or `admin/`.
  */
 export class DrizzleProvider implements Provider {
-  private readonly ctx: ProviderContext;
+  protected readonly ctx: ProviderContext;
   private readonly admin: ProviderAdmin;
   private readonly endings: Endings;
   private closing: Promise<void> | undefined;
 
-  protected constructor(private readonly parts: ProviderParts) {
+  protected constructor(protected readonly parts: ProviderParts) {
     this.ctx = parts.ctx;
     this.admin = new DrizzleProviderAdmin(parts.ctx);
     this.endings = new Endings(parts.ctx.logger);
@@ -90,9 +90,8 @@ export class DrizzleProvider implements Provider {
   }
 
   /** On a PGlite inside this process, in memory or in a directory; needs the package `@electric-sql/pglite`. */
-  static async embedded({ directory, ...options }: EmbeddedOptions = {}): Promise<DrizzleProvider> {
-    const db = await embeddedDatabase(directory);
-    return new this(await openProvider(db, { ownsClient: true, ...options }));
+  static async embedded(options: EmbeddedOptions = {}): Promise<DrizzleProvider> {
+    return new this(await openEmbedded(options));
   }
 
   name(): string {
@@ -112,9 +111,14 @@ export class DrizzleProvider implements Provider {
   }
 
   async ackOrchestrationItems(turns: readonly AckOrchestrationItem[]) {
-    const results = await ackOrchestrationItems(this.ctx, turns);
+    const results = await this.ackTurns(turns);
     this.endings.tell(turns.filter((turn, index) => results[index]?.ok === true && hasEnded(turn)));
     return results;
+  }
+
+  /** The acknowledgement itself, without telling this process who ended. */
+  protected ackTurns(turns: readonly AckOrchestrationItem[]) {
+    return ackOrchestrationItems(this.ctx, turns);
   }
 
   abandonOrchestrationItems(elements: readonly (OrchestrationLock & Abandon)[]) {
@@ -244,6 +248,18 @@ export class DrizzleProvider implements Provider {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+}
+
+/** @internal The parts of a provider on a PGlite of its own. */
+export async function openEmbedded({ directory, ...options }: EmbeddedOptions): Promise<ProviderParts> {
+  const { db, release } = await embeddedDatabase(directory);
+  try {
+    const parts = await openProvider(db, { ownsClient: true, ...options });
+    return { ...parts, close: () => parts.close().finally(release) };
+  } catch (error) {
+    await release();
+    throw error;
   }
 }
 

@@ -33,6 +33,12 @@ export interface DrizzleProviderOptions {
   /** Whether `close()` also closes the database's client. @defaultValue `false`, `true` where connecting opened it */
   readonly ownsClient?: boolean | undefined;
   /**
+   * Whether the password is a token that is replaced from time to time; a refused login
+   * is tried again then.
+   * @defaultValue `false`
+   */
+  readonly rotatesTokens?: boolean | undefined;
+  /**
    * Fetches after which a message that cannot be read is set aside for good.
    * @defaultValue `10`
    */

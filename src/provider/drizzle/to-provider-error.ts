@@ -16,8 +16,10 @@ export function toProviderError(operation: string, error: unknown): ProviderErro
     });
   }
   const fromServer = serverErrorOf(error);
+  if (isConnectionError(error)) {
+    return ProviderError.retryable(operation, connectionReason(error), { sqlState: fromServer?.code, cause: error });
+  }
   if (fromServer) return fromSqlState(operation, fromServer, error);
-  if (isConnectionError(error)) return ProviderError.retryable(operation, connectionReason(error), { cause: error });
   // A message of somebody else's, such as a JSON parser's, may quote what it read.
   const name = error instanceof Error ? error.name : typeof error;
   return ProviderError.permanent(operation, `Unexpected error: ${name}`, { cause: error });
@@ -34,6 +36,7 @@ function fromSqlState(operation: string, fromServer: ServerError, cause: unknown
 
 function connectionReason(error: unknown): string {
   const { message, code } = error as { message: string; code?: unknown };
+  if (serverErrorOf(error)) return `Authentication error (likely token rotation): ${message}`;
   // Node's socket errors have a code such as ECONNRESET; the pool's and the client's have none.
   return `${typeof code === 'string' ? 'I/O error:' : 'Connection pool error:'} ${message}`;
 }

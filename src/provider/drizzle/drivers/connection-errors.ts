@@ -34,6 +34,15 @@ export function markConnectionError(error: unknown): Error {
   return marked;
 }
 
+/**
+ * Remembers that the server refused a login only because a token had just been replaced:
+ * the next login takes the new one.
+ */
+export function markTokenRotation(error: Error): Error {
+  lostConnections.add(error);
+  return error;
+}
+
 /** Whether a driver marked `error`, or a cause of it, as a failure of the connection. */
 export function isConnectionError(error: unknown): boolean {
   return findCause(error, (at): at is Error => lostConnections.has(at)) !== undefined;

@@ -19,6 +19,8 @@ export interface DriverOptions {
   readonly exclusive?: boolean | undefined;
   /** Whether closing the provider closes the client behind the database. @defaultValue `false` */
   readonly ownsClient?: boolean | undefined;
+  /** Whether the password is a token that is replaced from time to time. @defaultValue `false` */
+  readonly rotatesTokens?: boolean | undefined;
   readonly logger?: Logger | undefined;
 }
 
@@ -35,7 +37,7 @@ export interface DrizzleDatabase {
 export function driverFor(db: DrizzleDatabase, options: DriverOptions = {}): Driver {
   const client = db.$client;
   const { namedStatements = true, exclusive = false, ownsClient = false, logger = consoleLogger } = options;
-  const nodePostgres = { namedStatements, logger, ownsPool: ownsClient };
+  const nodePostgres = { namedStatements, logger, ownsPool: ownsClient, rotatesTokens: options.rotatesTokens };
   if (bringsDriver(client)) return client[DRIVER_OF_CLIENT](options);
   if (isPgPool(client) && takesBatches(client.Client)) return new NodePostgresDriver(client, nodePostgres);
   if (isPglite(client)) return new PgliteDriver(client, { ownsClient });

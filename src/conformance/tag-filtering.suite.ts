@@ -43,6 +43,7 @@ export const tagFiltering = checkGroup('tag filtering', (check) => {
   check('TF-4', 'no filter at all takes nothing', async (t) => {
     await t.schedule(...fourItems);
     await t.expectNoWork({ tagFilter: { kind: 'none' } });
+    await t.takeWork(1, any);
   });
 
   check('TF-5', 'several tags take what carries one of them', async (t) => {

@@ -41,6 +41,12 @@ export async function insertRows(client: pg.ClientBase, schema: string, rows: Fi
   }
 }
 
+/** Removes all rows; no engine may be at work. */
+export async function emptySchema(client: pg.ClientBase, schema: string): Promise<void> {
+  const own = pg.escapeIdentifier(schema);
+  await client.query(`truncate ${TABLES.map((table) => `${own}.${table}`).join(', ')}`);
+}
+
 /** All rows of a schema, as {@link insertRows} takes them. */
 export async function readRows(client: pg.ClientBase, schema: string): Promise<FilledRows> {
   const rows: Partial<Record<(typeof TABLES)[number], Record<string, unknown>[]>> = {};

@@ -10,6 +10,8 @@ import {
 
 const PATIENCE_MS = 30_000;
 const LOOK_EVERY_MS = 15;
+/** Native waits all of it, however idle; ours is done at once. */
+const NATIVE_GRACE_MS = 120;
 
 /** How a scenario is staged. */
 export interface StageOptions {
@@ -68,7 +70,7 @@ class Stage implements World {
     try {
       await act();
     } finally {
-      await runtime.shutdown(250);
+      await runtime.shutdown(NATIVE_GRACE_MS);
     }
   }
 

@@ -67,13 +67,15 @@ class Progress {
   /** What the next round leaves alone. */
   private readonly except = new Set<string>();
   private readonly seen = new Set<string>();
+  /** Orphan batches that were removed: candidates, too, although they left no trace. */
+  private removed = 0;
   /** Rounds that had candidates. */
   private rounds = 0;
   private looksAgain: 'no' | 'next' | 'done' = 'no';
   private isOver = false;
 
   get mayGoOn(): boolean {
-    return !this.isOver && (this.rounds === 0 || this.rounds < Math.min(MAX_ROUNDS, 2 * this.seen.size));
+    return !this.isOver && (this.rounds === 0 || this.rounds < Math.min(MAX_ROUNDS, 2 * (this.seen.size + this.removed)));
   }
 
   /** Before the last look at what was lost, so that its holders may finish. */
@@ -89,6 +91,7 @@ class Progress {
   note({ won, lost, orphans }: Round, delivered: number, hasItems: boolean): void {
     const candidates = won.length + lost.length + orphans;
     if (candidates > 0) this.rounds++;
+    this.removed += orphans;
     if (this.looksAgain === 'next') this.looksAgain = 'done';
     for (const { instance } of won) {
       this.seen.add(instance);

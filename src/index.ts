@@ -3,12 +3,12 @@ export { type Clock, FakeClock, type HostClock, SystemClock, systemHostClock } f
 export { consoleLogger, type LogFields, type Logger, silentLogger } from './base/logger.js';
 export type {
   DeleteResult,
-  ExecutionInfo,
-  InstanceFilter,
-  InstanceInfo,
-  InstanceTree,
+  ExecutionInfo as ProviderExecutionInfo,
+  InstanceFilter as ProviderInstanceFilter,
+  InstanceInfo as ProviderInstanceInfo,
+  InstanceTree as ProviderInstanceTree,
   ProviderAdmin,
-  PruneOptions,
+  PruneOptions as ProviderPruneOptions,
   PruneResult,
   QueueDepths,
   SystemMetrics,
@@ -24,6 +24,7 @@ export type {
   FetchOrchestrationItems,
   FetchWorkItems,
   HeldInstance,
+  InstanceState,
   InstanceStats,
   ItemHistory,
   KvEntry,
@@ -38,7 +39,7 @@ export type {
   Renewal,
   Result,
   SessionConfig,
-  TagFilter,
+  TagFilter as ProviderTagFilter,
   TransactionScope,
   VersionFilter,
   WorkItemLock,
@@ -66,3 +67,56 @@ export type { ApplicationErrorKind, ErrorDetails, PoisonMessageType } from './wi
 export type { SemVer } from './wire/compat-version.js';
 export type { EventBody, EventEnvelope, EventKind, EventOf, HistoryEvent } from './wire/event.js';
 export type { WorkItem, WorkItemKind, WorkItemOf } from './wire/work-item.js';
+
+export { Client, type ClientOptions } from './client/client.js';
+export {
+  ArgumentError,
+  InstanceNotFoundError,
+  InstanceRunningError,
+  InvalidInputError,
+  SubOrchestrationDeleteError,
+  WaitTimeoutError,
+} from './client/errors.js';
+export type { ExecutionHistoryEvent } from './client/history-view.js';
+export type { ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, PruneOptions } from './client/management.js';
+export type { OrchestrationStatus } from './client/status.js';
+export type { TransactionClient } from './client/transaction-client.js';
+export { ActivityContext } from './runtime/activity-context.js';
+export type { ActivityFunction } from './runtime/activity-handler.js';
+export { ActivityCancelledError, type CancelReason } from './runtime/activity-run.js';
+export { ConfigurationError } from './runtime/configuration-error.js';
+export type { GeneratorOrchestration } from './runtime/generator/generator-driver.js';
+export { OrchestrationContext } from './runtime/generator/orchestration-context.js';
+export type { JoinResult, RaceResult, RetryPolicy, ScheduledTask } from './runtime/generator/scheduled-task.js';
+export type { MetricsSnapshot } from './runtime/metrics.js';
+export type { LogFormat, RuntimeOptions } from './runtime/options.js';
+export { Runtime } from './runtime/runtime.js';
+export type { WorkerTagFilter, WorkerTagFilter as TagFilter } from './runtime/tag-filter-option.js';
+export { initTracing, type TracingOptions } from './runtime/tracing/tracing.js';
+export {
+  MAX_FILTER_TAGS as MAX_WORKER_TAGS,
+  MAX_KV_KEYS,
+  MAX_KV_VALUE_BYTES,
+  MAX_TAG_BYTES as MAX_TAG_NAME_BYTES,
+} from './wire/limits.js';
+
+// The names under which duroxide-node's typings have the same things.
+export type {
+  DeleteResult as JsDeleteInstanceResult,
+  PruneResult as JsPruneResult,
+  QueueDepths as JsQueueDepths,
+  SystemMetrics as JsSystemMetrics,
+} from './provider/admin.js';
+export type { InstanceStats as JsSystemStats, InstanceStats as SystemStats } from './provider/provider.js';
+export type { ExecutionHistoryEvent as JsEvent } from './client/history-view.js';
+export type {
+  ExecutionInfo as JsExecutionInfo,
+  InstanceFilter as JsInstanceFilter,
+  InstanceInfo as JsInstanceInfo,
+  InstanceTree as JsInstanceTree,
+  PruneOptions as JsPruneOptions,
+} from './client/management.js';
+export type { OrchestrationStatus as JsOrchestrationStatus } from './client/status.js';
+export type { MetricsSnapshot as JsMetricsSnapshot } from './runtime/metrics.js';
+export type { RuntimeOptions as JsRuntimeOptions } from './runtime/options.js';
+export type { TracingOptions as JsTracingOptions } from './runtime/tracing/tracing.js';

@@ -68,8 +68,8 @@ export class ActivityContext {
   }
 
   /** A client on the same store; `null` after the activity has ended. */
-  getClient(): Client | null {
-    return this.#run.active ? this.#run.client() : null;
+  getClient(): Client {
+    return this.#run.active ? this.#run.client() : (null as unknown as Client);
   }
 
   traceInfo(message: unknown): void {

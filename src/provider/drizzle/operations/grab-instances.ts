@@ -116,7 +116,7 @@ function grabStatement(ctx: ProviderContext, size: Window, range: LookParams['ra
       where w.instance_id not in (select instance_id from claimed)
       group by w.instance_id
       union all
-      select null::bigint, null::text, null::text, (select count(*)::int from seen)`,
+      select null::bigint, null::text, null::text, count(*)::int from seen`,
     grabRow,
   );
 }

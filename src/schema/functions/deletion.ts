@@ -1,30 +1,39 @@
 import type { FunctionFamily } from './stored-function.js';
 
 /**
- * Starts of children that are still in the queue and would run without a parent (P:T-22):
- * removed, and then the starts of their children. The patterns fit both layouts of a
- * work item and only save parsing what cannot be meant.
+ * Children that were scheduled and have not run yet would start without a parent (P:T-22):
+ * their start messages go, into `v_messages`, and so do locks on them. History knows
+ * them, in the short form where the id is derived, so the queue need not be searched.
  */
 const deleteUnbornChildren = (s: string) => `
-  v_parents := p_instance_ids;
-  while cardinality(v_parents) > 0 loop
-    v_children := '{}';
-    for v_id, v_child, v_text in
-      select q.id, q.instance_id, q.work_item from ${s}.orchestrator_queue q
-      where q.work_item like '{"StartOrchestration"%'
-        and (q.work_item like '%"parent_instance":"%' or q.work_item like '%"parent_instance": "%')
-    loop
-      begin
-        if v_text::jsonb->'StartOrchestration'->>'parent_instance' = any (v_parents) then
-          delete from ${s}.orchestrator_queue q where q.id = v_id;
-          v_messages := v_messages + 1;
-          v_children := v_children || v_child;
-        end if;
-      exception when data_exception or program_limit_exceeded then
-        null; -- nobody's child that we could read
-      end;
-    end loop;
-    v_parents := v_children;
+  for v_parent, v_text in
+    select h.instance_id, h.event_data from ${s}.history h
+      where h.instance_id = any (p_instance_ids) and h.event_data like '%"type":"SubOrchestrationScheduled"%'
+  loop
+    begin
+      v_child := v_text::jsonb->>'instance';
+      if starts_with(v_child, 'sub::') then
+        v_child := v_parent || '::' || v_child;
+      end if;
+      v_children := v_children || v_child;
+    exception when data_exception or program_limit_exceeded then
+      null; -- what cannot be read names no child
+    end;
+  end loop;
+  for v_id, v_child, v_text in
+    select q.id, q.instance_id, q.work_item from ${s}.orchestrator_queue q
+      where q.instance_id = any (v_children) and q.instance_id <> all (p_instance_ids)
+        and q.work_item like '{"StartOrchestration"%'
+  loop
+    begin
+      if v_text::jsonb->'StartOrchestration'->>'parent_instance' = any (p_instance_ids) then
+        delete from ${s}.orchestrator_queue q where q.id = v_id;
+        delete from ${s}.instance_locks l where l.instance_id = v_child;
+        v_messages := v_messages + 1;
+      end if;
+    exception when data_exception or program_limit_exceeded then
+      null;
+    end;
   end loop;`;
 
 /** Deletes an instance's rows of one table and adds their number to a count. */
@@ -50,8 +59,8 @@ declare
   v_events bigint := 0;
   v_messages bigint := 0;
   v_rows bigint;
-  v_parents text[];
-  v_children text[];
+  v_children text[] := '{}';
+  v_parent text;
   v_id bigint;
   v_child text;
   v_text text;
@@ -81,13 +90,12 @@ begin
   if found then
     raise exception 'Orphan detected: instance % has parent in delete list but is not included', v_child;
   end if;
+${deleteUnbornChildren(s)}
 ${deleteRows(s, 'history', 'v_events')}${deleteRows(s, 'executions', 'v_executions')}${deleteRows(
       s,
       'orchestrator_queue',
       'v_messages',
-    )}${deleteRows(s, 'worker_queue', 'v_messages')}
-${deleteUnbornChildren(s)}
-${deleteRows(s, 'instance_locks')}${deleteRows(s, 'kv_delta')}${deleteRows(s, 'kv_store')}${deleteRows(s, 'instances', 'v_instances')}
+    )}${deleteRows(s, 'worker_queue', 'v_messages')}${deleteRows(s, 'instance_locks')}${deleteRows(s, 'kv_delta')}${deleteRows(s, 'kv_store')}${deleteRows(s, 'instances', 'v_instances')}
   return query select v_instances, v_executions, v_events, v_messages;
 end`,
   },
@@ -102,7 +110,8 @@ declare
   v_executions bigint;
   v_events bigint;
 begin
-  select i.current_execution_id into v_current from ${s}.instances i where i.instance_id = p_instance_id;
+  -- Locked, so that no turn makes another execution current meanwhile.
+  select i.current_execution_id into v_current from ${s}.instances i where i.instance_id = p_instance_id for update;
   if not found then
     raise exception 'Instance % not found', p_instance_id;
   end if;

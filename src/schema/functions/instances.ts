@@ -11,7 +11,7 @@ export const instanceFunctions: FunctionFamily = (s) => [
     body: `
 ${useColumns}
 begin
-  return query select i.instance_id from ${s}.instances i order by i.created_at desc;
+  return query select i.instance_id from ${s}.instances i order by i.created_at desc, i.instance_id desc;
 end`,
   },
   {
@@ -25,7 +25,7 @@ begin
     from ${s}.instances i
     join ${s}.executions e on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id
     where e.status = p_status
-    order by i.created_at desc;
+    order by i.created_at desc, i.instance_id desc;
 end`,
   },
   {
@@ -46,7 +46,7 @@ end`,
     body: `
 begin
   return query select i.instance_id from ${s}.instances i
-    where i.parent_instance_id = p_instance_id order by i.created_at;
+    where i.parent_instance_id = p_instance_id order by i.created_at, i.instance_id;
 end`,
   },
   {

@@ -144,7 +144,7 @@ ${mergeKeyValues(s)}
     select case when b.kind in ('SubOrchCompleted', 'SubOrchFailed') then b.body->>'parent_instance' else b.body->>'instance' end,
       o.value::text,
       case when b.kind = 'TimerFired' and (b.body->>'fire_at_ms')::bigint > 0
-        then ${moment("(b.body->>'fire_at_ms')::bigint")} else v_now end, v_now
+        then ${moment("least((b.body->>'fire_at_ms')::bigint, 8640000000000000)")} else v_now end, v_now
     from ${elements('p_orchestrator_items')} with ordinality o(value, place),
       lateral (select e.key as kind, e.value as body from jsonb_each(o.value) e limit 1) b
     order by o.place;

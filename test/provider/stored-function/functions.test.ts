@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import pg from 'pg';
+import type pg from 'pg';
 import { FakeClock } from '../../../src/base/clock.js';
 import type { Driver } from '../../../src/provider/drizzle/executor.js';
 import { migrateSchema } from '../../../src/provider/drizzle/migrate/index.js';
@@ -288,18 +288,26 @@ describe('our stored functions: better than they must be', () => {
     });
   });
 
-  test('P:T-22 a queued child of a deleted parent goes with it, in both layouts, and nobody else', async () => {
+  test('P:T-22 queued children of a deleted parent go with it, in both layouts, and nobody else', async () => {
     await withFunctions(async (schema, _, pool) => {
       const child = (instance: string, parent: string) =>
         start(instance).replace('"parent_instance":null', `"parent_instance":"${parent}"`);
-      await enqueue(pool, schema, 'c1', child('c1', 'p'));
-      await enqueue(pool, schema, 'c2', child('c2', 'p').replaceAll(':', ': '));
-      await enqueue(pool, schema, 'other', child('other', 'q'));
-      await enqueue(pool, schema, 'garbled', '{"StartOrchestration":{"parent_instance":"p"');
+      const scheduled = (id: number, instance: string) =>
+        pool.query(`insert into ${schema}.history values ('p', 1, $1, 'Event', $2, now())`, [
+          id,
+          `{"event_id":${id},"type":"SubOrchestrationScheduled","name":"C","instance":"${instance}","input":""}`,
+        ]);
+      await scheduled(2, 'sub::2');
+      await scheduled(3, 'explicit');
+      await scheduled(4, 'taken');
+      await scheduled(5, 'broken\\u0000');
+      await enqueue(pool, schema, 'p::sub::2', child('p::sub::2', 'p'));
+      await enqueue(pool, schema, 'explicit', child('explicit', 'p').replaceAll(':', ': '));
+      await enqueue(pool, schema, 'taken', child('taken', 'q'));
       const { rows } = await pool.query(`select * from ${schema}.delete_instances_atomic(array['p'], true)`);
-      expect(rows).toMatchObject([{ instances_deleted: '0', queue_messages_deleted: '2' }]);
+      expect(rows).toMatchObject([{ instances_deleted: '0', events_deleted: '4', queue_messages_deleted: '2' }]);
       const left = await pool.query(`select instance_id from ${schema}.orchestrator_queue order by 1`);
-      expect(left.rows).toEqual([{ instance_id: 'garbled' }, { instance_id: 'other' }]);
+      expect(left.rows).toEqual([{ instance_id: 'taken' }]);
     });
   });
 

@@ -17,7 +17,7 @@ import { pruneExecutions, pruneExecutionsBulk } from './prune-executions.js';
 
 /** Administration over the tables; each method is one file's function. */
 export class DrizzleProviderAdmin implements ProviderAdmin {
-  constructor(private readonly ctx: ProviderContext) {}
+  constructor(protected readonly ctx: ProviderContext) {}
 
   listInstances() {
     return listInstances(this.ctx);

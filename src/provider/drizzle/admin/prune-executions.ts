@@ -20,7 +20,7 @@ export async function pruneExecutions(
   options: PruneOptions,
   operation = 'prune_executions',
 ): Promise<PruneResult> {
-  checkOptions(operation, options);
+  checkPruneOptions(operation, options);
   const outcome = await pruneOne(ctx, operation, instance, options);
   if (outcome === 'unknown') throw ProviderError.permanent(operation, `Instance ${instance} not found`);
   return outcome;
@@ -34,7 +34,7 @@ export async function pruneExecutionsBulk(
 ): Promise<PruneResult> {
   const operation = 'prune_executions_bulk';
   const checked = checkedFilter(operation, filter);
-  checkOptions(operation, options);
+  checkPruneOptions(operation, options);
   let [instancesProcessed, executionsDeleted, eventsDeleted] = [0, 0, 0];
   for (const instance of await instancesToPrune(ctx, operation, checked)) {
     const outcome = await pruneOne(ctx, operation, instance, options);
@@ -47,7 +47,8 @@ export async function pruneExecutionsBulk(
   return { instancesProcessed, executionsDeleted, eventsDeleted };
 }
 
-function checkOptions(operation: string, { keepLast, completedBeforeMs }: PruneOptions): void {
+/** @internal Refuses what could be taken for "everything". @throws ProviderError */
+export function checkPruneOptions(operation: string, { keepLast, completedBeforeMs }: PruneOptions): void {
   requireMoment(operation, completedBeforeMs ?? undefined);
   // JavaScript callers say "absent" with null, too.
   if ((keepLast ?? undefined) === undefined || (Number.isInteger(keepLast) && Number(keepLast) >= 0)) return;

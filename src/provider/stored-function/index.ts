@@ -1,0 +1,1 @@
+export { StoredFunctionProvider } from './stored-function-provider.js';

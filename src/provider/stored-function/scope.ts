@@ -1,0 +1,129 @@
+import { sql } from 'drizzle-orm';
+import { notifyChannel } from '../../schema/notify-channel.js';
+import type { WorkItem } from '../../wire/work-item.js';
+import type { ProviderContext } from '../drizzle/context.js';
+import type { SqlValues } from '../drizzle/executor.js';
+import { prepareWorkAck, refuseWorkAck, type WorkAck } from '../drizzle/operations/ack-work-statement.js';
+import { orchestratorRow, visibleAtMs, workerRow } from '../drizzle/operations/queue-rows.js';
+import { refuseOrchestratorItem, refuseWorkerItem } from '../drizzle/operations/refusal.js';
+import { tokensOnce } from '../drizzle/operations/settle-batch.js';
+import { CallerTransaction, isInScope } from '../drizzle/scope.js';
+import { noRow, type Statement } from '../drizzle/statement.js';
+import type { EnqueueForOrchestrator, QueueName, TransactionScope } from '../provider.js';
+import { type ProviderError, TransactionEndedError } from '../provider-error.js';
+import { functionCall, spoken } from './call.js';
+import { orchestratorValues, workerValues } from './enqueue.js';
+import { ackWorkValues } from './work-locks.js';
+
+/**
+ * The enqueues and `ackWorkItems` by calls of the functions in the caller's transaction:
+ * one statement per element, all issued before anything is awaited.
+ * @throws UnsupportedError when `tx` is no transaction of the provider's driver
+ */
+export function transactionScope(ctx: ProviderContext, tx: unknown): TransactionScope {
+  return new StoredFunctionScope(ctx, CallerTransaction.of(ctx, tx));
+}
+
+class StoredFunctionScope implements TransactionScope {
+  constructor(
+    private readonly ctx: ProviderContext,
+    private readonly transaction: CallerTransaction,
+  ) {}
+
+  async enqueueForOrchestrator(elements: readonly EnqueueForOrchestrator[]): Promise<void> {
+    const name = 'enqueue_orchestrator_work';
+    throwFirst(elements.map(({ item }) => refuseOrchestratorItem(name, item)));
+    const nowMs = this.ctx.clock.nowMs();
+    const rows = elements.map(({ item, delayMs }) => orchestratorRow(item, delayMs));
+    const isDue = rows.some((row) => visibleAtMs(row, nowMs) <= nowMs);
+    await this.enqueue(
+      name,
+      rows.map((row) => orchestratorValues(row, nowMs)),
+      isDue ? 'orchestrator' : undefined,
+    );
+  }
+
+  async enqueueForWorker(items: readonly WorkItem[]): Promise<void> {
+    const name = 'enqueue_worker_work';
+    throwFirst(items.map((item) => refuseWorkerItem(name, item)));
+    const nowMs = this.ctx.clock.nowMs();
+    await this.enqueue(
+      name,
+      items.map((item) => workerValues(workerRow(item), nowMs)),
+      'worker',
+    );
+  }
+
+  async ackWorkItems(elements: readonly WorkAck[]): Promise<boolean[]> {
+    const name = 'ack_worker';
+    throwFirst(elements.map((element) => refuseWorkAck(name, element)));
+    if (elements.length === 0) return [];
+    const nowMs = this.ctx.clock.nowMs();
+    const isFirst = tokensOnce();
+    const calls = elements.map((element) =>
+      isFirst(element) ? this.run(name, this.ackStatement(), ackWorkValues(prepareWorkAck(element), nowMs)) : undefined,
+    );
+    const completes = elements.some(({ completion }) => completion !== undefined);
+    const answers = await allInOrder([...calls, completes ? this.notify(name, 'orchestrator') : undefined]);
+    const acked = elements.map((_, index) => (answers[index]?.length ?? 0) > 0);
+    // Nothing found: the locks are lost, or the transaction is over.
+    if (!acked.includes(true)) await this.transaction.requireOpen(name);
+    return acked;
+  }
+
+  private async enqueue(name: string, calls: readonly SqlValues[], due: QueueName | undefined): Promise<void> {
+    if (calls.length === 0) return;
+    const statement = this.ctx.statement(
+      `scope: function: ${name}`,
+      () => sql`select ${functionCall(this.ctx, name)} where ${isInScope}`,
+      noRow,
+    );
+    const running = calls.map((values) => this.run(name, statement, values));
+    const answers = await allInOrder([...running, due && this.notify(name, due)]);
+    if (answers.slice(0, calls.length).some((rows) => rows?.length === 0)) throw new TransactionEndedError(name);
+  }
+
+  /** Asked of the row first: a lost lock is an answer here, and an error would abort the caller's transaction. */
+  private ackStatement(): Statement<undefined> {
+    return this.ctx.statement(
+      'scope: function: ack_worker',
+      () => sql`select ${functionCall(this.ctx, 'ack_worker')} from ${this.ctx.tables.workerQueue} w
+        where w.lock_token = ${sql.placeholder('p_lock_token')} and w.locked_until > ${sql.placeholder('p_now_ms')}::bigint
+          and ${isInScope}`,
+      noRow,
+    );
+  }
+
+  /** Delivered at the caller's commit, to this process as well: nobody else learns of that commit. */
+  private notify(operation: string, queue: QueueName): Promise<undefined[]> {
+    const statement = this.ctx.statement(
+      'scope: notify',
+      () => sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')}) where ${isInScope}`,
+      noRow,
+    );
+    const values = { channel: notifyChannel(this.ctx.schema), payload: queue === 'orchestrator' ? 'o' : 'w' };
+    return this.transaction.run(operation, statement, values);
+  }
+
+  private async run(operation: string, statement: Statement<undefined>, values: SqlValues): Promise<undefined[]> {
+    try {
+      return await this.transaction.run(operation, statement, values);
+    } catch (error) {
+      throw spoken(operation, error);
+    }
+  }
+}
+
+function throwFirst(refusals: readonly (ProviderError | undefined)[]): void {
+  const refusal = refusals.find((one) => one !== undefined);
+  if (refusal) throw refusal;
+}
+
+/** The answers, when all are there; the failure of the earliest goes before. */
+async function allInOrder<T>(running: readonly (Promise<T> | undefined)[]): Promise<(T | undefined)[]> {
+  const settled = await Promise.allSettled(running.map(async (one) => one));
+  return settled.map((answer) => {
+    if (answer.status === 'rejected') throw answer.reason;
+    return answer.value;
+  });
+}

@@ -1,8 +1,7 @@
 import type { HistoryEvent } from '../../wire/event.js';
 import type { WorkItem } from '../../wire/work-item.js';
-import { embeddedDatabase } from '../drizzle/connect.js';
-import { DrizzleProvider, type EmbeddedOptions, openByUrl } from '../drizzle/drizzle-provider.js';
-import { type DrizzleDatabase, driverFor } from '../drizzle/drivers/index.js';
+import { DrizzleProvider, type EmbeddedOptions, openByUrl, openEmbedded } from '../drizzle/drizzle-provider.js';
+import type { DrizzleDatabase } from '../drizzle/drivers/index.js';
 import { migrateSchema } from '../drizzle/migrate/index.js';
 import { openProvider, type ProviderParts } from '../drizzle/open-provider.js';
 import type { WorkAck } from '../drizzle/operations/ack-work-statement.js';
@@ -79,12 +78,11 @@ export class StoredFunctionProvider extends DrizzleProvider {
    * On a PGlite inside this process. It belongs to nobody else, so the functions are
    * installed, unless `migrate` is `false`. @throws as {@link fromDrizzle}
    */
-  static override async embedded({ directory, ...options }: EmbeddedOptions = {}): Promise<StoredFunctionProvider> {
-    const db = await embeddedDatabase(directory);
-    if (options.migrate ?? true) {
-      await migrateSchema(driverFor(db, options), { schema: options.schema, storedFunctions: true });
-    }
-    return new this(await withStoredFunctions(await openProvider(db, { ownsClient: true, ...options })));
+  static override async embedded(options: EmbeddedOptions = {}): Promise<StoredFunctionProvider> {
+    const parts = await openEmbedded(options);
+    if (!(options.migrate ?? true)) return new this(await withStoredFunctions(parts));
+    const { status } = await migrateSchema(parts.ctx.driver, { schema: options.schema, storedFunctions: true });
+    return new this(await withStoredFunctions({ ...parts, status }));
   }
 
   override name(): string {

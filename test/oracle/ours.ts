@@ -3,8 +3,6 @@ import { Client } from '../../src/client/client.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
 import type { ConnectOptions } from '../../src/provider/drizzle/options.js';
 import type { Provider } from '../../src/provider/provider.js';
-import type { ActivityFunction as OurActivityFunction } from '../../src/runtime/activity-handler.js';
-import type { GeneratorOrchestration } from '../../src/runtime/generator/generator-driver.js';
 import type { RuntimeOptions as OurRuntimeOptions } from '../../src/runtime/options.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import type {

@@ -1,0 +1,103 @@
+import pg from 'pg';
+import { silentLogger } from '../../src/base/logger.js';
+import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
+import { startPostgresServer, type PostgresServer } from '../../test/support/postgres-server.js';
+import type { BenchArguments } from '../harness/arguments.js';
+import { CpuMeter } from '../harness/cpu.js';
+import { availableEngines, type EngineName } from './engines.js';
+import type { Workload } from './protocol.js';
+import { type Measured, runChild } from './run-child.js';
+import { ServerCounters } from './server-counters.js';
+
+/** A figure that was asked for, and what it should be. */
+export interface Goal {
+  readonly text: string;
+  readonly value: number;
+  readonly met: boolean;
+}
+
+export interface ScenarioResult {
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly (string | number)[])[];
+  readonly goals: readonly Goal[];
+}
+
+/** One named comparison. */
+export interface Scenario {
+  readonly name: string;
+  readonly about: string;
+  run(bench: Bench): Promise<ScenarioResult>;
+}
+
+/** What scenarios measure with: one server of its own, a fresh schema for each run. */
+export class Bench {
+  readonly engines = availableEngines();
+  #schemas = 0;
+
+  private constructor(
+    readonly args: BenchArguments,
+    readonly server: PostgresServer,
+    readonly control: pg.Client,
+    readonly counters: ServerCounters,
+  ) {}
+
+  static async open(args: BenchArguments): Promise<Bench> {
+    const server = await startPostgresServer({
+      settings: ['shared_preload_libraries=pg_stat_statements', 'max_connections=200'],
+    });
+    const control = new pg.Client({ connectionString: server.url });
+    await control.connect();
+    const counters = new ServerCounters(control, new CpuMeter(server.dataDir));
+    await counters.install();
+    return new Bench(args, server, control, counters);
+  }
+
+  async close(): Promise<void> {
+    await this.control.end();
+    await this.server.destroy();
+  }
+
+  /** The shorter of two durations with `--quick`. */
+  get quick(): boolean {
+    return this.args.quick;
+  }
+
+  hasEngine(engine: EngineName): boolean {
+    return this.engines.includes(engine);
+  }
+
+  newSchema(): string {
+    return `bench_${++this.#schemas}`;
+  }
+
+  /** Lets one engine do its work in a schema, by default one of its own that is dropped afterwards. */
+  async measure(engine: EngineName, workload: Workload, schema?: string): Promise<Measured> {
+    const own = schema ?? this.newSchema();
+    await this.control.query('checkpoint');
+    const measured = await runChild(
+      { engine, url: this.server.url, schema: own, workload, name: 'b', seed: this.args.seed },
+      this.counters,
+    );
+    if (schema === undefined) await this.drop(own);
+    return measured;
+  }
+
+  async drop(schema: string): Promise<void> {
+    await this.control.query(`drop schema if exists ${pg.escapeIdentifier(schema)} cascade`);
+  }
+
+  /** A provider of ours on the schema, to put something into it. */
+  async provider(schema: string): Promise<DrizzleProvider> {
+    return DrizzleProvider.connect(this.server.url, { schema, logger: silentLogger, maxConnections: 2 });
+  }
+}
+
+/** A goal that a figure should reach or exceed. */
+export function atLeast(text: string, value: number, limit: number): Goal {
+  return { text: `${text}: at least ${limit}`, value, met: value >= limit };
+}
+
+/** A goal that a figure should not exceed. */
+export function atMost(text: string, value: number, limit: number): Goal {
+  return { text: `${text}: at most ${limit}`, value, met: value <= limit };
+}

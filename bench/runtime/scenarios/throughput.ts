@@ -1,0 +1,142 @@
+import { median, percentile } from '../../harness/statistics.js';
+import { short } from '../../harness/table.js';
+import { atLeast, atMost, type Bench, type Goal, type Scenario, type ScenarioResult } from '../bench.js';
+import type { EngineName } from '../engines.js';
+import type { Measured } from '../run-child.js';
+
+/** Figures of one engine in one scenario. */
+interface Figures {
+  readonly engine: EngineName;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  readonly serverCpuMs: number;
+  readonly clientCpuMs: number;
+  readonly commits: number;
+  readonly statements: number;
+  readonly walKb: number;
+}
+
+interface ThroughputParams {
+  readonly name: string;
+  readonly about: string;
+  readonly orchestration: string;
+  readonly input: unknown;
+  readonly inFlight: number;
+  readonly engines: readonly EngineName[];
+  /** Steps of one instance, where steps are what counts. */
+  readonly stepsEach?: number;
+  readonly goals: (ours: Figures, native: Figures | undefined) => Goal[];
+}
+
+export const throughputScenarios: readonly Scenario[] = [
+  throughput({
+    name: 'hello',
+    about: 'one activity, 200 in flight, client and runtime in one process',
+    orchestration: 'hello',
+    input: { who: 'world' },
+    inFlight: 200,
+    engines: ['ours', 'stored-function', 'native', 'native, poll 5 ms'],
+    goals: (ours, native) => [
+      ...ratio('hello of native', ours, native, 20),
+      atMost('server CPU ms per hello', ours.serverCpuMs, 0.6),
+      atMost('client CPU ms per hello', ours.clientCpuMs, 0.4),
+      atMost('commits per hello', ours.commits, 0.5),
+      atMost('statements per hello', ours.statements, 6),
+      atMost('KB of WAL per hello', ours.walKb, 14),
+    ],
+  }),
+  throughput({
+    name: 'fan-out',
+    about: 'five activities at once, 200 in flight',
+    orchestration: 'fanOut',
+    input: { width: 5, activity: 'echo', input: 1 },
+    inFlight: 200,
+    engines: ['ours', 'native'],
+    goals: (ours, native) => ratio('fan-out of native', ours, native, 15),
+  }),
+  throughput({
+    name: 'stress',
+    about: 'five activities of 10 ms, 20 in flight',
+    orchestration: 'fanOut',
+    input: { width: 5, activity: 'nap', input: 10 },
+    inFlight: 20,
+    engines: ['ours', 'native', 'native, poll 5 ms'],
+    goals: (ours, native) => ratio('stress of native', ours, native, 5),
+  }),
+  throughput({
+    name: 'chain',
+    about: '20 activities in a row, 200 in flight; steps',
+    orchestration: 'chain',
+    input: 20,
+    inFlight: 200,
+    stepsEach: 20,
+    engines: ['ours', 'native'],
+    goals: (ours, native) => ratio('chain of native', ours, native, 15),
+  }),
+];
+
+function throughput(params: ThroughputParams): Scenario {
+  const { name, about, orchestration, input, inFlight, stepsEach = 1 } = params;
+  const run = async (bench: Bench): Promise<ScenarioResult> => {
+    const figures: Figures[] = [];
+    for (const engine of params.engines) {
+      if (!bench.hasEngine(engine === 'native, poll 5 ms' ? 'native' : engine)) continue;
+      // The second minute, when checkpoints have had their share of the WAL.
+      const thorough = !bench.quick && engine === 'ours' && name === 'hello';
+      const measured = await bench.measure(engine, {
+        kind: 'load',
+        orchestration,
+        input,
+        inFlight,
+        warmUpMs: thorough ? 60_000 : bench.quick ? 2_500 : 8_000,
+        windowMs: thorough ? 60_000 : bench.quick ? 4_000 : 15_000,
+      });
+      figures.push(figuresOf(engine, measured, stepsEach));
+    }
+    const native = bestNative(figures);
+    const ours = figures.find(({ engine }) => engine === 'ours');
+    return {
+      header: ['', '/s', 'of native', 'p50 ms', 'p95', 'CPU ms server', 'client', 'commits', 'statements', 'WAL KB'],
+      rows: figures.map((row) => [
+        row.engine,
+        short(row.perSecond),
+        native ? short(row.perSecond / native.perSecond) : '',
+        short(row.p50Ms),
+        short(row.p95Ms),
+        ...[row.serverCpuMs, row.clientCpuMs, row.commits, row.statements, row.walKb].map(short),
+      ]),
+      goals: ours ? params.goals(ours, native) : [],
+    };
+  };
+  return { name, about, run };
+}
+
+/** Ours is compared with native at its better setting. */
+function bestNative(figures: readonly Figures[]): Figures | undefined {
+  return figures
+    .filter(({ engine }) => engine.startsWith('native'))
+    .sort((a, b) => b.perSecond - a.perSecond)
+    .at(0);
+}
+
+function figuresOf(engine: EngineName, { children, server, elapsedMs }: Measured, stepsEach: number): Figures {
+  const completed = children.reduce((sum, child) => sum + child.completed, 0) * stepsEach;
+  const latencies = children.flatMap(({ latenciesMs }) => latenciesMs);
+  const clientCpuMs = children.reduce((sum, child) => sum + child.clientCpuMs, 0);
+  return {
+    engine,
+    perSecond: (completed * 1000) / elapsedMs,
+    p50Ms: median(latencies),
+    p95Ms: percentile(latencies, 0.95),
+    serverCpuMs: server.cpuMs / completed,
+    clientCpuMs: clientCpuMs / completed,
+    commits: server.commits / completed,
+    statements: server.statements / completed,
+    walKb: server.walBytes / 1024 / completed,
+  };
+}
+
+function ratio(text: string, ours: Figures, native: Figures | undefined, limit: number): Goal[] {
+  return native ? [atLeast(text, ours.perSecond / native.perSecond, limit)] : [];
+}

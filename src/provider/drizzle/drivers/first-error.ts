@@ -55,16 +55,22 @@ export async function performInTransaction<T>(
 ): Promise<T> {
   let tx: FirstErrorTransaction | undefined;
   let done: { readonly value: T } | undefined;
+  let thrown: unknown;
   try {
     await begin(async (runner) => {
       tx = new FirstErrorTransaction(runner);
-      const value = await use(tx);
-      // A COMMIT after an error is answered with ROLLBACK, which not every driver takes for a failure.
-      if (tx.firstError) throw tx.firstError;
-      done = { value };
+      try {
+        const value = await use(tx);
+        // A COMMIT after an error is answered with ROLLBACK, which not every driver takes for a failure.
+        if (tx.firstError) throw tx.firstError;
+        done = { value };
+      } catch (error) {
+        thrown = error;
+        throw error;
+      }
     });
   } catch (error) {
-    throw causeOf(error, tx?.firstError, { hasBegun: tx !== undefined, isCommitting: done !== undefined });
+    throw causeOf(error, { first: tx?.firstError, thrown, isCommitting: done !== undefined });
   } finally {
     if (tx) tx.over = true;
   }
@@ -72,16 +78,21 @@ export async function performInTransaction<T>(
   return done.value;
 }
 
-function causeOf(
-  error: unknown,
-  first: Error | undefined,
-  { hasBegun, isCommitting }: { readonly hasBegun: boolean; readonly isCommitting: boolean },
-): unknown {
+interface Failure {
+  /** The first error of the transaction. */
+  readonly first: Error | undefined;
+  /** What the callback rejected with. */
+  readonly thrown: unknown;
+  /** Whether the callback was through, so that COMMIT was sent. */
+  readonly isCommitting: boolean;
+}
+
+function causeOf(error: unknown, { first, thrown, isCommitting }: Failure): unknown {
   const fromServer = serverErrorOf(error);
   if (isCommitting && (fromServer === undefined || leavesCommitOpen(fromServer))) {
     return new CommitUnknownError(markConnectionError(error));
   }
   // What the callback threw on its own account stands; a driver's error is at best the first one.
   if (first && (fromServer || error === first)) return first;
-  return hasBegun ? error : markConnectionError(error);
+  return error === thrown ? error : markConnectionError(error);
 }

@@ -75,8 +75,8 @@ export interface PostgresJsOptions {
   readonly ownsClient: boolean;
 }
 
-/** How long `end` waits for queries that are under way, in seconds. */
-const END_TIMEOUT_S = 5;
+/** How long `end` waits for queries that are under way, in seconds; for lost connections it would wait for ever. */
+const END_TIMEOUT_S = 2;
 const LISTEN_RETRY_FROM_MS: Ms = 100;
 const LISTEN_RETRY_UP_TO_MS: Ms = 10_000;
 
@@ -107,10 +107,35 @@ export class PostgresJsDriver implements Driver {
   }
 
   withTransaction<T>(use: (tx: Transaction) => Promise<T>): Promise<T> {
-    return performInTransaction(
-      (work) => this.client.begin('isolation level read committed', (sql) => work(this.statements.on(sql))),
-      use,
+    return performInTransaction((work) => this.begin(work), use);
+  }
+
+  /**
+   * When the connection is lost, `begin` rejects at once, while its callback still runs.
+   * Whatever is sent after that, be it a statement of the callback or the COMMIT or
+   * ROLLBACK that follows it, would be written to a socket that is gone, which throws
+   * where nobody can catch it. So nothing is: the callback is left without an end.
+   */
+  private begin(work: (runner: TransactionRunner) => Promise<void>): Promise<unknown> {
+    let isLost = false;
+    const ended = this.client.begin(
+      'isolation level read committed',
+      (sql) =>
+        new Promise<void>((resolve, reject) => {
+          const goOn = (then: () => void) => {
+            if (!isLost) then();
+          };
+          work(untilLost(this.statements.on(sql), () => isLost)).then(
+            () => goOn(resolve),
+            // A statement fails a moment before `begin` does.
+            (error: Error) => setImmediate(() => goOn(() => reject(error))),
+          );
+        }),
     );
+    ended.catch(() => {
+      isLost = true;
+    });
+    return ended;
   }
 
   scopeOf(tx: unknown): ScopeExecutor | undefined {
@@ -158,6 +183,14 @@ export class PostgresJsDriver implements Driver {
   async close(): Promise<void> {
     if (this.options.ownsClient) await this.client.end({ timeout: END_TIMEOUT_S });
   }
+}
+
+function untilLost(runner: TransactionRunner, isLost: () => boolean): TransactionRunner {
+  const refuse = () => Promise.reject(markConnectionError(new Error('the connection was lost')));
+  return {
+    run: (statement, values) => (isLost() ? refuse() : runner.run(statement, values)),
+    script: (sql) => (isLost() ? refuse() : runner.script(sql)),
+  };
 }
 
 /** `cached plan must not change result type`, among others. */

@@ -7,6 +7,8 @@ export interface BenchArguments {
   /** Where the results go as JSON; absent: nowhere. */
   readonly json: string | undefined;
   readonly seed: number;
+  /** Engines that take part; empty: all. */
+  readonly engines: readonly string[];
   /** Parts of names; empty: everything. */
   readonly only: readonly string[];
 }
@@ -14,6 +16,7 @@ export interface BenchArguments {
 const USAGE = `options:
   --quick        shorter runs, fewer combinations
   --json FILE    write the results as JSON, too
+  --engines A,B  only these engines take part
   --seed N       seed of what is random (default 1)
   names          run only what contains one of them`;
 
@@ -23,9 +26,20 @@ export function benchArguments(argv: readonly string[] = process.argv.slice(2)):
     const { values, positionals } = parseArgs({
       args: [...argv],
       allowPositionals: true,
-      options: { quick: { type: 'boolean' }, json: { type: 'string' }, seed: { type: 'string' } },
+      options: {
+        quick: { type: 'boolean' },
+        json: { type: 'string' },
+        seed: { type: 'string' },
+        engines: { type: 'string' },
+      },
     });
-    return { quick: values.quick ?? false, json: values.json, seed: Number(values.seed ?? 1), only: positionals };
+    return {
+      quick: values.quick ?? false,
+      json: values.json,
+      seed: Number(values.seed ?? 1),
+      engines: values.engines?.split(',') ?? [],
+      only: positionals,
+    };
   } catch (error) {
     console.error(USAGE);
     throw error;

@@ -23,7 +23,7 @@ async function loneHello(bench: Bench): Promise<ScenarioResult> {
   const rows: (string | number)[][] = [['(an empty writing transaction)', short(commitMs), '', '']];
   let p99OfOurs = NaN;
   for (const engine of ['ours', 'stored-function', 'native', 'native, poll 5 ms'] as const) {
-    if (!bench.hasEngine(engine.startsWith('native') ? 'native' : engine)) continue;
+    if (!bench.hasEngine(engine)) continue;
     const { children } = await bench.measure(engine, {
       kind: 'sequence',
       orchestration: 'hello',
@@ -48,7 +48,7 @@ async function loneHello(bench: Bench): Promise<ScenarioResult> {
 async function loneChain(bench: Bench): Promise<ScenarioResult> {
   const steps = new Map<EngineName, number>();
   for (const engine of ['ours', 'native', 'native, poll 5 ms'] as const) {
-    if (!bench.hasEngine(engine.startsWith('native') ? 'native' : engine)) continue;
+    if (!bench.hasEngine(engine)) continue;
     const { children, elapsedMs } = await bench.measure(engine, {
       kind: 'sequence',
       orchestration: 'chain',

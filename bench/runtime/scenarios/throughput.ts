@@ -81,7 +81,7 @@ function throughput(params: ThroughputParams): Scenario {
   const run = async (bench: Bench): Promise<ScenarioResult> => {
     const figures: Figures[] = [];
     for (const engine of params.engines) {
-      if (!bench.hasEngine(engine === 'native, poll 5 ms' ? 'native' : engine)) continue;
+      if (!bench.hasEngine(engine)) continue;
       // The second minute, when checkpoints have had their share of the WAL.
       const thorough = !bench.quick && engine === 'ours' && name === 'hello';
       const measured = await bench.measure(engine, {

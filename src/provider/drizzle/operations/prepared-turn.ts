@@ -44,7 +44,7 @@ export function refuseTurn(operation: string, turn: AckOrchestrationItem): Provi
 
 export function prepareTurn(turn: AckOrchestrationItem): PreparedTurn {
   const events = turn.historyDelta.map((event) => ({ eventId: event.eventId, text: encodeEvent(event) }));
-  const { workerRows, cancelled } = withoutPairs(turn.workerItems.map(workerRow), turn.cancelledActivities);
+  const workerRows = withoutCancelled(turn.workerItems.map(workerRow), turn.cancelledActivities);
   const orchestratorRows = turn.orchestratorItems.map((item) => orchestratorRow(item));
   const status = turn.historyDelta.findLast((event) => event.kind === 'CustomStatusUpdated');
   const texts = [...events, ...workerRows, ...orchestratorRows];
@@ -55,7 +55,7 @@ export function prepareTurn(turn: AckOrchestrationItem): PreparedTurn {
     kv: kvChangesOf(turn.historyDelta),
     workerRows,
     orchestratorRows,
-    cancelled,
+    cancelled: turn.cancelledActivities,
     bytes: texts.reduce((sum, { text }) => sum + utf8Length(text), utf8Length(turn.metadata.output ?? '')),
   };
 }
@@ -64,18 +64,13 @@ function storableOrNull(text: string | null): string | null {
   return text === null ? null : toStorable(text);
 }
 
-/** An activity that is scheduled and cancelled in one turn never reaches the queue (P:CA-15). */
-function withoutPairs(rows: readonly WorkerRow[], cancelled: readonly ActivityRef[]) {
-  if (cancelled.length === 0 || rows.length === 0) return { workerRows: rows, cancelled };
-  const keyOf = (instance: string, executionId: number, activityId: number) =>
-    JSON.stringify([instance, executionId, activityId]);
-  const keyOfRow = ({ instance, executionId, activityId }: WorkerRow) =>
-    instance === null ? undefined : keyOf(instance, executionId ?? 0, activityId ?? 0);
-  const keyOfRef = (ref: ActivityRef) => keyOf(ref.instance, ref.executionId, ref.activityId);
-  const cancelledKeys = new Set<string | undefined>(cancelled.map(keyOfRef));
-  const scheduledKeys = new Set(rows.map(keyOfRow));
-  return {
-    workerRows: rows.filter((row) => !cancelledKeys.has(keyOfRow(row))),
-    cancelled: cancelled.filter((ref) => !scheduledKeys.has(keyOfRef(ref))),
-  };
+/**
+ * An activity that is scheduled and cancelled in one turn never reaches the queue
+ * (P:CA-15). The cancellation stays: it is also for what is queued already.
+ */
+function withoutCancelled(rows: readonly WorkerRow[], cancelled: readonly ActivityRef[]): readonly WorkerRow[] {
+  if (cancelled.length === 0 || rows.length === 0) return rows;
+  const keyOf = (...key: (string | number | null)[]) => JSON.stringify(key);
+  const cancelledKeys = new Set(cancelled.map((ref) => keyOf(ref.instance, ref.executionId, ref.activityId)));
+  return rows.filter((row) => !cancelledKeys.has(keyOf(row.instance, row.executionId, row.activityId)));
 }

@@ -11,6 +11,7 @@ export interface PlanNode {
   readonly 'Subplan Name'?: string;
   readonly 'Index Name'?: string;
   readonly 'Actual Rows'?: number;
+  readonly 'Rows Removed by Filter'?: number;
   readonly 'Actual Loops'?: number;
   readonly 'Shared Hit Blocks'?: number;
   readonly 'Shared Read Blocks'?: number;
@@ -63,9 +64,11 @@ export function buffersOf(node: PlanNode): number {
   return (node['Shared Hit Blocks'] ?? 0) + (node['Shared Read Blocks'] ?? 0);
 }
 
-/** The tables that a plan reads from end to end. */
+/** The tables that a plan reads from end to end, but for those that are small anyway. */
 export function scannedTables({ nodes }: Explained): string[] {
-  return nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? [node['Relation Name'] ?? '?'] : []));
+  const rowsOf = (node: PlanNode) => (node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0);
+  const scans = nodes.filter((node) => node['Node Type'] === 'Seq Scan' && rowsOf(node) > 100);
+  return scans.map((node) => node['Relation Name'] ?? '?');
 }
 
 /** The most rows that any sort of a plan took. */

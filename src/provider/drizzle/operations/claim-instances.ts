@@ -52,15 +52,14 @@ export async function claimInstances(
   return { messages, lost: instances.filter((instance) => !messages.has(instance)) };
 }
 
-/** The messages of a claim by instance, by queue id. */
+/** The messages of a claim by instance: those of an instance by queue id, instances by their first message. */
 export function claimFrom(rows: readonly ClaimedMessage[]): Pick<Claim, 'messages'> {
   const messages = new Map<string, ClaimedMessage[]>();
-  for (const row of rows) {
+  for (const row of rows.toSorted((a, b) => a.rowId - b.rowId)) {
     const others = messages.get(row.instance);
     if (others) others.push(row);
     else messages.set(row.instance, [row]);
   }
-  for (const ofInstance of messages.values()) ofInstance.sort((a, b) => a.rowId - b.rowId);
   return { messages };
 }
 

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { commandOf, type PackedPackage, packPackage } from './package-under-test.js';
+
+// What an application has beside the package: its peers, and for ES modules its one dependency.
+// CommonJS gets no `uuid`, which it could not load: it is part of that build.
+const databases = ['drizzle-orm', 'pg', 'pg-mem', '@electric-sql/pglite'];
+
+let packed: PackedPackage;
+beforeAll(async () => {
+  packed = await packPackage();
+}, 300_000);
+afterAll(() => packed.destroy());
+
+describe('the packed package', () => {
+  test('is used by plain require', async () => {
+    const project = await packed.project('require', databases);
+    expect(await project.node(['main.cjs'])).toContain('used by require, on PGlite and pg-mem');
+  });
+
+  test('is used by plain import', async () => {
+    const project = await packed.project('import', [...databases, 'uuid']);
+    expect(await project.node(['main.mjs'])).toContain('used by import, on PGlite and pg-mem');
+  });
+
+  test('is used in a CommonJS jest with ts-jest', async () => {
+    const runner = ['jest', 'ts-jest', 'typescript', '@jest/globals', '@types/node', '@types/pg'];
+    const project = await packed.project('jest-cjs', [...databases, ...runner]);
+    expect(await project.node([await commandOf('jest')])).toContain('1 passed');
+  });
+
+  test('is used in an ESM jest', async () => {
+    const project = await packed.project('jest-esm', [...databases, 'uuid', 'jest', '@jest/globals']);
+    const output = await project.node(['--experimental-vm-modules', await commandOf('jest')]);
+    expect(output).toContain('2 passed');
+  });
+
+  test('is used in vitest', async () => {
+    const project = await packed.project('vitest', [...databases, 'uuid', 'vitest']);
+    expect(await project.node([await commandOf('vitest'), 'run'])).toContain('2 passed');
+  });
+
+  test.each(['node16', 'bundler', 'node10'])('has types that resolve with module resolution %s', async (resolution) => {
+    const project = await packed.project('types', [...databases, '@types/node', '@types/pg']);
+    const compiler = await commandOf('typescript', 'tsc');
+    expect(await project.node([compiler, '-p', `tsconfig.${resolution}.json`])).toBe('');
+  });
+
+  test('says which package is missing when an optional one is', async () => {
+    const project = await packed.project('import', ['drizzle-orm', 'uuid']);
+    const script = `import { DrizzleProvider } from 'duroxide-drizzle';
+      await DrizzleProvider.embedded().catch((error) => console.log(error.message));`;
+    expect(await project.node(['--input-type=module', '-e', script])).toContain('npm install @electric-sql/pglite');
+  });
+});

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import pg from 'pg';
 import type { RecordedTurn } from './turn-recorder.js';
 
 /** What native did in one scenario: the file `fixtures/<scenario>.json`, written by `record.ts`. */
@@ -62,4 +63,15 @@ export function historyAtFetch(recorded: Pick<RecordedScenario, 'turns' | 'histo
     (candidate) => candidate.instance === turn.instance && candidate.executionId === executionId,
   );
   return history?.events.slice(0, written.get(executionId) ?? 0) ?? [];
+}
+
+/** The stored histories of a schema, as they stand now. */
+export async function readHistories(client: pg.ClientBase, schema: string): Promise<RecordedHistory[]> {
+  const own = pg.escapeIdentifier(schema);
+  const { rows } = await client.query<RecordedHistory>(`
+    select e.instance_id as instance, e.execution_id::int as "executionId", e.status, e.output,
+        array(select h.event_data from ${own}.history h
+          where h.instance_id = e.instance_id and h.execution_id = e.execution_id order by h.event_id) as events
+      from ${own}.executions e order by e.instance_id collate "C", e.execution_id`);
+  return rows;
 }

@@ -35,9 +35,7 @@ export class OurSdk implements DurableSdk {
   }
 
   runtime(options: RuntimeOptions & OurRuntimeOptions = {}): OurRuntime {
-    const runtime = new OurRuntime(
-      new Runtime(this.provider, { logger: silentLogger, ...this.defaults, ...options }),
-    );
+    const runtime = new OurRuntime(new Runtime(this.provider, { logger: silentLogger, ...this.defaults, ...options }));
     this.#runtimes.add(runtime);
     return runtime;
   }

@@ -6,11 +6,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import pg from 'pg';
 import { dropSchema, uniqueSchema, withClient } from '../support/database.js';
 import { startPostgresServer } from '../support/postgres-server.js';
 import { fillSchema, readRows } from './filled-schema.js';
-import { FILLED_SCHEMA_FILE, FIXTURES_DIR, type RecordedHistory, type RecordedScenario } from './fixture.js';
+import { FILLED_SCHEMA_FILE, FIXTURES_DIR, type RecordedScenario, readHistories } from './fixture.js';
 import { connectNative } from './native.js';
 import { type Scenario, scenarios } from './scenarios/index.js';
 import { playScenario, readEnds } from './stage.js';
@@ -52,16 +51,6 @@ async function record(scenario: Scenario): Promise<RecordedScenario> {
     await dropSchema(schema);
     return { scenario: scenario.name, about: scenario.about, recordedWith: RECORDED_WITH, turns, histories };
   }, url);
-}
-
-async function readHistories(client: pg.ClientBase, schema: string): Promise<RecordedHistory[]> {
-  const own = pg.escapeIdentifier(schema);
-  const { rows } = await client.query<RecordedHistory>(`
-    select e.instance_id as instance, e.execution_id::int as "executionId", e.status, e.output,
-        array(select h.event_data from ${own}.history h
-          where h.instance_id = e.instance_id and h.execution_id = e.execution_id order by h.event_id) as events
-      from ${own}.executions e order by e.instance_id collate "C", e.execution_id`);
-  return rows;
 }
 
 async function recordFilledSchema(): Promise<void> {

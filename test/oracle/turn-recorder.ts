@@ -23,6 +23,8 @@ type LoggedTable = (typeof LOGGED_TABLES)[number];
 export interface RecordedTurn {
   readonly instance: string;
   readonly executionId: number;
+  /** Who committed it, by the form of its lock token. */
+  readonly engine: 'native' | 'ours';
   /** The key-value state of finished executions when the turn was committed. */
   readonly kvSnapshot: readonly (readonly [key: string, value: string, lastUpdatedAtMs: number])[];
   /** Consumed work items as parsed JSON, by queue id. */
@@ -101,6 +103,11 @@ export async function readTurns(client: pg.ClientBase, schema: string): Promise<
   return turns;
 }
 
+/** Forgets what was recorded. No instance that matters later may be in the middle of its work. */
+export async function clearTurns(client: pg.ClientBase, schema: string): Promise<void> {
+  await client.query(`truncate ${pg.escapeIdentifier(logSchema(schema))}.log`);
+}
+
 /** Drops the log; the triggers go with the recorded schema, or with this. */
 export async function dropTurnLog(client: pg.ClientBase, schema: string): Promise<void> {
   await client.query(`drop schema if exists ${pg.escapeIdentifier(logSchema(schema))} cascade`);
@@ -127,6 +134,7 @@ function toTurn(rows: readonly LoggedRow[], kv: KvState): RecordedTurn | undefin
   return {
     instance,
     executionId: Number(executionId),
+    engine: String(first['lock_token']).includes(':') ? 'ours' : 'native',
     kvSnapshot: kv.snapshot(instance),
     messages: consumed.map((row) => JSON.parse(String(row['work_item'])) as unknown),
     attemptCount: Math.max(...consumed.map((row) => Number(row['attempt_count']))),

@@ -1,0 +1,43 @@
+/** The order workflow of the demo: retries, a timer, an external event and a child. */
+import type { ActivityFunction, GeneratorOrchestration, OrchestrationContext } from '../src/index.js';
+
+interface Order {
+  readonly item: string;
+  readonly euros: number;
+}
+
+let bankCalls = 0;
+
+export const orderActivities: Record<string, ActivityFunction> = {
+  Charge: (_ctx, order) => {
+    // The bank is down at first: the retry policy of the orchestration deals with it.
+    if (++bankCalls === 1) throw new Error('the bank does not answer');
+    console.log(`the card is charged ${(order as Order).euros} euros`);
+    return `receipt-${(order as Order).euros}`;
+  },
+  Pack: (_ctx, item) => console.log(`${String(item)} is packed`),
+  HandOver: (_ctx, item) => console.log(`the courier has ${String(item)}`),
+};
+
+function* order(ctx: OrchestrationContext, input: Order): Generator<unknown, unknown, never> {
+  ctx.setCustomStatus('charging the card');
+  const receipt: string = yield ctx.scheduleActivityWithRetry('Charge', input, { maxAttempts: 5 });
+  ctx.setCustomStatus(`paid, ${receipt}`);
+  yield ctx.scheduleSubOrchestration('Ship', input);
+  ctx.setCustomStatus('waiting for the signature');
+  const signature: { by: string } = yield ctx.waitForEvent('signed');
+  return `order delivered, signed by ${signature.by}, ${receipt}`;
+}
+
+function* ship(ctx: OrchestrationContext, input: Order): Generator<unknown, unknown, never> {
+  yield ctx.scheduleActivity('Pack', input.item);
+  // The courier comes later. A timer is a row in a table: it may as well be a month.
+  yield ctx.scheduleTimer(1_500);
+  yield ctx.scheduleActivity('HandOver', input.item);
+  return 'shipped';
+}
+
+export const orderOrchestrations: Record<string, GeneratorOrchestration> = {
+  Order: order as GeneratorOrchestration,
+  Ship: ship as GeneratorOrchestration,
+};

@@ -156,10 +156,7 @@ export class RandomContent {
     const executionId = goesOn ? item.executionId + 1 : item.executionId;
     const lastId = goesOn ? 0 : (item.history.events.at(-1)?.eventId ?? 0);
     const status = random.weighted({ none: 12, Completed: 2, Failed: 1, ContinuedAsNew: 2, Running: 1 });
-    const bodies: EventBody[] = [
-      ...(begins ? [this.started(item)] : []),
-      ...random.several(0, 4, () => this.event(instance)),
-    ];
+    const bodies: EventBody[] = [...(begins ? [this.started(item)] : []), ...random.several(0, 4, () => this.event())];
     // Rarely an id that is taken.
     const firstId = random.chance(0.03) ? Math.max(1, lastId) : lastId + 1;
     const workerItems = random.several(0, 2, () => this.activity(instance));
@@ -168,7 +165,8 @@ export class RandomContent {
       historyDelta: numbered(instance, executionId, firstId, bodies),
       workerItems,
       orchestratorItems: [
-        ...random.several(0, 2, () => this.outgoing(instance)),
+        ...bodies.flatMap((body) => this.startOfChild(instance, body)),
+        ...random.several(0, 2, () => (random.chance(0.7) ? this.message() : this.start())),
         ...(status === 'ContinuedAsNew' ? [this.continueAsNew(instance)] : []),
       ],
       metadata: {
@@ -208,18 +206,13 @@ export class RandomContent {
     };
   }
 
-  private outgoing(from: string): WorkItem {
-    switch (this.random.weighted({ message: 3, child: 2, detached: 1 })) {
-      case 'message':
-        return this.message();
-      case 'child':
-        return this.start(`${from}::sub::${this.random.between(1, 3)}`, from);
-      case 'detached':
-        return this.start();
-    }
+  /** A child that an event schedules is also started, as a runtime does it. */
+  private startOfChild(parent: string, body: EventBody): WorkItem[] {
+    if (body.kind !== 'SubOrchestrationScheduled') return [];
+    return [this.start(`${parent}::${body.instance}`, parent)];
   }
 
-  private event(instance: string): EventBody {
+  private event(): EventBody {
     const { random } = this;
     switch (
       random.weighted({ set: 4, clear: 2, clearAll: 1, status: 2, activity: 2, done: 1, timer: 1, heard: 1, child: 1 })
@@ -249,7 +242,7 @@ export class RandomContent {
         return {
           kind: 'SubOrchestrationScheduled',
           name: 'Child',
-          instance: `${instance}::sub::2`,
+          instance: `sub::${random.between(1, 3)}`,
           input: this.text(),
         };
     }

@@ -12,6 +12,7 @@ import { only } from '../../../src/provider/single-forms.js';
 import type { WorkItem } from '../../../src/wire/work-item.js';
 import { emptyTables } from '../storage-helpers.js';
 import { INSTANCES, KEYS, OWNERS, RandomContent, TAGS } from './content.js';
+import { differences } from './difference.js';
 import { SeededRandom } from './random.js';
 import type { Sides } from './sides.js';
 import { comparableItems, comparableWork, outcomeOf, TokenPairs } from './sides.js';
@@ -21,6 +22,8 @@ import { dumpTables } from './table-dump.js';
 const COMPARE_EVERY = 5;
 /** Beyond ten eligible rows the orders may differ by intention. */
 const MAX_WORKER_ROWS = 9;
+/** More instances than a sequence has. */
+const EVERYTHING = 50;
 const SESSION_LOCK_MS = 8_000;
 
 const weights = {
@@ -92,8 +95,10 @@ export class Sequence {
 
   private async compareTables(): Promise<void> {
     const { pool, schemas } = this.sides;
-    const ours = await dumpTables(pool, schemas.ours, this.tokens.name);
-    const native = await dumpTables(pool, schemas.native, this.tokens.name);
+    const [ours, native] = await Promise.all([
+      dumpTables(pool, schemas.ours, this.tokens.name),
+      dumpTables(pool, schemas.native, this.tokens.name),
+    ]);
     for (const [table, rows] of Object.entries(ours)) {
       const theirs = native[table as keyof typeof native];
       if (!isDeepStrictEqual(rows, theirs)) throw difference(`table ${table} differs`, rows, theirs);
@@ -112,7 +117,7 @@ export class Sequence {
 
   private async enqueue(item: WorkItem): Promise<void> {
     const { ours, native } = this.sides;
-    const delayMs = this.random.chance(0.2) ? this.random.pick([0, 700, 5_000]) : undefined;
+    const delayMs = this.random.chance(0.2) ? this.random.pick([700, 5_000]) : undefined;
     await this.both(
       `enqueue ${JSON.stringify(item)} after ${delayMs}`,
       async () => only(await ours.enqueueForOrchestrator([{ item, delayMs }])),
@@ -122,7 +127,8 @@ export class Sequence {
 
   private async fetch(): Promise<void> {
     const { ours, native, reconcile } = this.sides;
-    const limit = this.random.between(1, 3);
+    const wanted = this.random.between(1, 3);
+    const limit = (await this.hasExpiredMessages()) ? EVERYTHING : wanted;
     const lockTimeoutMs = this.random.pick([3_000, 10_000, 60_000]);
     const filter = this.filter();
     let fetched: readonly LockedOrchestrationItem[] = [];
@@ -150,6 +156,16 @@ export class Sequence {
       if (theirOwn) this.tokens.pair(lockToken, theirOwn.lockToken);
     }
     this.items.push(...fetched);
+  }
+
+  /** Whether a message is ready whose lock has ended. */
+  private async hasExpiredMessages(): Promise<boolean> {
+    const { pool, schemas, clock } = this.sides;
+    const { rows } = await pool.query(
+      `select 1 from ${schemas.ours}.orchestrator_queue where locked_until <= $1 limit 1`,
+      [clock.nowMs()],
+    );
+    return rows.length > 0;
   }
 
   private filter(): VersionFilter | undefined {
@@ -504,12 +520,10 @@ export class Sequence {
       `delete in bulk ${JSON.stringify(filter)}`,
       () => ours.asManagement().deleteInstanceBulk(filter),
       async () => {
+        const before = await native.admin.listInstances();
         const counts = await native.admin.deleteInstanceBulk(filter);
-        const gone: string[] = [];
-        for (const id of candidates) {
-          if ('error' in (await outcomeOf(() => native.admin.getParentId(id)))) gone.push(id);
-        }
-        const children = await reconcile.removeQueuedChildren(gone);
+        const after = new Set(await native.admin.listInstances());
+        const children = await reconcile.removeQueuedChildren(before.filter((id) => !after.has(id)));
         return { ...counts, queueMessagesDeleted: counts.queueMessagesDeleted + children };
       },
     );
@@ -567,6 +581,5 @@ async function oneByOne<T>(elements: readonly T[], call: (element: T) => Promise
 }
 
 function difference(what: string, ours: unknown, native: unknown): Error {
-  const [one, two] = [ours, native].map((side) => JSON.stringify(side, null, 1));
-  return new Error(`${what}\nours:   ${one}\nnative: ${two}`);
+  return new Error(`${what} (ours ≠ native)\n${differences(ours, native).join('\n')}`);
 }

@@ -50,12 +50,22 @@ export type { PostgresEntraOptions, TokenCredential } from './provider/drizzle/e
 export { ConnectionFailedError, PostgresProvider } from './provider/drizzle/postgres-provider.js';
 export { SqliteProvider } from './provider/drizzle/sqlite-provider.js';
 export {
+  type HandOverOptions,
   type MigrateOptions,
   type MigrationReport,
   SchemaError,
   type SchemaErrorKind,
+  type SchemaOrigin,
   type SchemaStatus,
+  type StoredFunctionState,
 } from './provider/drizzle/migrate/index.js';
+export {
+  type DatabaseOptions,
+  handOverToNative,
+  inspectSchema,
+  migrate,
+} from './provider/drizzle/migrate/on-database.js';
+export { StoredFunctionProvider } from './provider/stored-function/index.js';
 export type { ConnectOptions, DrizzleProviderOptions } from './provider/drizzle/options.js';
 export {
   ProviderError,

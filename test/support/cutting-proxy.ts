@@ -18,10 +18,10 @@ export class CuttingProxy {
     readonly url: string,
   ) {}
 
-  static async open(targetUrl: string): Promise<CuttingProxy> {
+  static async open(targetUrl: string, port = 0): Promise<CuttingProxy> {
     const target = new URL(targetUrl);
     const server = createServer((client) => proxy.serve(client, target));
-    server.listen(0, '127.0.0.1');
+    server.listen(port, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('the proxy has no port');

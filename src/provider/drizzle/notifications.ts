@@ -35,6 +35,8 @@ export interface NotificationsOptions {
   readonly logger: Logger;
   /** `false`: nothing is sent and nobody is listened to. */
   readonly enabled: boolean;
+  /** @internal How long a notification to ourselves may take, in ms; tests shorten it. */
+  readonly echoTimeoutMs?: Ms | undefined;
 }
 
 /**
@@ -131,7 +133,8 @@ export class Notifications {
     for (const queue of QUEUES) this.tell(queue);
     this.forgetEcho();
     const payload = randomUUID();
-    const timer = setTimeout(() => this.giveUpListening('no notification of our own arrived'), ECHO_TIMEOUT_MS);
+    const { echoTimeoutMs = ECHO_TIMEOUT_MS } = this.options;
+    const timer = setTimeout(() => this.giveUpListening('no notification of our own arrived'), echoTimeoutMs);
     timer.unref();
     this.echo = { payload, timer };
     this.send(payload).catch((error: unknown) => {

@@ -4,7 +4,9 @@ import { sql } from 'drizzle-orm';
 import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
+import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
 import pg from 'pg';
+import postgres from 'postgres';
 import { silentLogger } from '../../../src/base/logger.js';
 import type { ProviderContext } from '../../../src/provider/drizzle/context.js';
 import { createContext } from '../../../src/provider/drizzle/create-context.js';
@@ -49,6 +51,20 @@ const kinds: readonly [string, () => Promise<Opened>][] = [
     async () => {
       const pool = new pg.Pool({ connectionString: databaseUrl(), max: 2, pipeline: true });
       return { db: drizzlePg(pool), close: () => pool.end() };
+    },
+  ],
+  [
+    'postgres-js',
+    async () => {
+      const client = postgres(databaseUrl(), { max: 2, onnotice: () => {} });
+      return { db: drizzlePostgresJs(client), close: () => client.end({ timeout: 1 }) };
+    },
+  ],
+  [
+    "Drizzle's own transactions",
+    async () => {
+      const pool = new pg.Pool({ connectionString: databaseUrl(), max: 2 });
+      return { db: Object.defineProperty(drizzlePg(pool), '$client', { value: {} }), close: () => pool.end() };
     },
   ],
   [

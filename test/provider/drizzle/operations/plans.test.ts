@@ -18,6 +18,7 @@ import {
   type RanStatement,
   raised,
   started,
+  TABLES,
   turnOf,
 } from './support.js';
 
@@ -28,7 +29,6 @@ const FILTER: VersionFilter = {
   ranges: [{ min: { major: 0, minor: 0, patch: 0 }, max: { major: 0, minor: 1, patch: 30 } }],
 };
 const BIG_TABLES = ['orchestrator_queue', 'worker_queue', 'instances', 'executions', 'history'];
-const TABLES = [...BIG_TABLES, 'instance_locks', 'sessions', 'kv_store', 'kv_delta'];
 const LONG_AGO = '2020-01-01T00:00:00Z';
 
 let bench: Bench;

@@ -31,8 +31,12 @@ export interface Bench {
   sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** A client of its own on the schema, ended with the bench. */
   client(): Promise<pg.Client>;
-  /** Another provider's context on the same schema. */
-  another(): ProviderContext;
+  /** Empties all tables. */
+  reset(): Promise<void>;
+  /** Another provider's context on the same schema; `intercept` sees each statement before it is sent. */
+  another(intercept?: (statement: RanStatement) => Promise<void>): ProviderContext;
+  /** Resolves when so many connections of this bench wait for a lock. */
+  untilWaiting(connections: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -42,9 +46,21 @@ export interface RanStatement {
   readonly values: readonly unknown[];
 }
 
+export const TABLES = [
+  'orchestrator_queue',
+  'worker_queue',
+  'instances',
+  'executions',
+  'history',
+  'instance_locks',
+  'sessions',
+  'kv_store',
+  'kv_delta',
+];
+
 export async function openBench(options: { readonly max?: number } = {}): Promise<Bench> {
   const schema = uniqueSchema('hot');
-  const config = { connectionString: databaseUrl(), options: `-c search_path=${schema}` };
+  const config = { connectionString: databaseUrl(), application_name: schema, options: `-c search_path=${schema}` };
   const pool = new pg.Pool({ ...config, max: options.max ?? 20 });
   await pool.query(`create schema ${schema}`);
   for (const { statements } of builtInMigrations) await pool.query(statements.join(';'));
@@ -58,10 +74,13 @@ export async function openBench(options: { readonly max?: number } = {}): Promis
     error: (_, message) => logged.push(message),
   };
   const clients: pg.Client[] = [];
-  const makeContext = (wake: ProviderContext['wake'] = () => {}) =>
-    createContext(recording(driverFor(drizzle(pool)), ran), { schema, clock, logger, wake });
+  const makeContext = (note: (statement: RanStatement) => Promise<void> | void, wake: ProviderContext['wake']) =>
+    createContext(recording(driverFor(drizzle(pool)), note), { schema, clock, logger, wake });
   return {
-    ctx: makeContext((queue) => wakes.push(queue)),
+    ctx: makeContext(
+      (statement) => void ran.push(statement),
+      (queue) => void wakes.push(queue),
+    ),
     clock,
     schema,
     pool,
@@ -80,7 +99,20 @@ export async function openBench(options: { readonly max?: number } = {}): Promis
       clients.push(client);
       return client;
     },
-    another: () => makeContext(),
+    async reset() {
+      await pool.query(`truncate ${TABLES.join(', ')}`);
+      ran.length = wakes.length = logged.length = 0;
+    },
+    another: (intercept = async () => {}) => makeContext(intercept, () => {}),
+    async untilWaiting(connections) {
+      const waiting = `select count(*)::int as n from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'`;
+      const watch = await this.client();
+      for (const deadline = Date.now() + 30_000; ; ) {
+        const { rows } = await watch.query<{ n: number }>(waiting, [schema]);
+        if ((rows[0]?.n ?? 0) >= connections) return;
+        if (Date.now() > deadline) throw new Error(`${rows[0]?.n ?? 0} connections wait, expected ${connections}`);
+      }
+    },
     async close() {
       await Promise.all(clients.map((client) => client.end()));
       await pool.end();
@@ -89,24 +121,19 @@ export async function openBench(options: { readonly max?: number } = {}): Promis
   };
 }
 
-/** A driver that writes down what runs through it. */
-function recording(driver: Driver, ran: RanStatement[]): Driver {
-  const note = (statement: Statement<unknown>, values: SqlValues = {}) => {
-    ran.push({ text: statement.text, name: statement.name, values: statement.bind(values) });
+/** A driver that shows what runs through it; an asynchronous `note` is awaited before the statement is sent. */
+function recording(driver: Driver, note: (statement: RanStatement) => Promise<void> | void): Driver {
+  const noted = <T>(statement: Statement<unknown>, values: SqlValues = {}, send: () => Promise<T>): Promise<T> => {
+    const pending = note({ text: statement.text, name: statement.name, values: statement.bind(values) });
+    return pending ? pending.then(send) : send();
   };
   const ofExecutor = (executor: Executor): Executor => ({
-    run: (statement, values) => {
-      note(statement, values);
-      return executor.run(statement, values);
-    },
+    run: (statement, values) => noted(statement, values, () => executor.run(statement, values)),
     script: (text) => executor.script(text),
   });
   const ofTransaction = (tx: Transaction): Transaction => ({
     ...ofExecutor(tx),
-    runLast: (statement, values) => {
-      note(statement, values);
-      return tx.runLast(statement, values);
-    },
+    runLast: (statement, values) => noted(statement, values, () => tx.runLast(statement, values)),
   });
   return {
     kind: driver.kind,

@@ -103,8 +103,9 @@ class GeneratorDriver implements OrchestrationDriver {
     while (resume && !this.isOver) {
       const { done, value } = this.step(resume);
       if (done) {
+        const output = outputOf(value); // may throw, which fails the instance
         this.isOver = true;
-        this.parts.port.done({ kind: 'output', output: outputOf(value) });
+        this.parts.port.done({ kind: 'output', output });
         return;
       }
       resume = this.begin(value);

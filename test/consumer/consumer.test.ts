@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
 import { commandOf, type PackedPackage, packPackage } from './package-under-test.js';
 
 // What an application has beside the package: its peers, and for ES modules its one dependency.
@@ -43,6 +44,14 @@ describe('the packed package', () => {
     const project = await packed.project('types', [...databases, '@types/node', '@types/pg']);
     const compiler = await commandOf('typescript', 'tsc');
     expect(await project.node([compiler, '-p', `tsconfig.${resolution}.json`])).toBe('');
+  });
+
+  test('runs the first program of the README', async () => {
+    const [, program = ''] = /```js\n(.*?)```/s.exec(await readFile('README.md', 'utf8')) ?? [];
+    const [, expected = 'the README says what its program prints'] =
+      /console\.log\(.*\); \/\/ (.*)/.exec(program) ?? [];
+    const project = await packed.project('import', [...databases, 'uuid']);
+    expect(await project.node(['--input-type=module', '-e', program])).toContain(expected);
   });
 
   test('says which package is missing when an optional one is', async () => {

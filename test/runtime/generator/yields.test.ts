@@ -234,7 +234,7 @@ describe('what a yield gives', () => {
     const { sim, output } = runToEnd(
       function* (ctx): Generator<unknown, unknown, unknown> {
         if (ctx.executionId === 1) return yield ctx.continueAsNew(value);
-        const input = (yield ctx.scheduleActivity('echo', value));
+        const input = yield ctx.scheduleActivity('echo', value);
         return [
           input,
           yield ctx.scheduleSubOrchestration('C', value),

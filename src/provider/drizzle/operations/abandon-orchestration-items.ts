@@ -72,13 +72,12 @@ function releaseStep(ctx: ProviderContext, alike: readonly Element[], nowMs: Ms)
 /** Without a delay `visible_at` stays as it is. */
 function release(ctx: ProviderContext, isDelayed: boolean): Statement<undefined> {
   const value = (name: string) => sql.placeholder(name);
-  const visibleAt = isDelayed ? sql`, visible_at = ${value('visibleAt')}` : sql``;
   return ctx.statement(
     `abandon: release${isDelayed ? ' with a delay' : ''}`,
     () => sql`with messages as (
         update ${ctx.tables.orchestratorQueue}
         set lock_token = null, locked_until = null, attempt_count = greatest(attempt_count - ${value('attempts')}::int, 0)
-          ${visibleAt}
+          ${isDelayed ? sql`, visible_at = ${value('visibleAt')}` : sql``}
         where lock_token = any(${value('lockTokens')}::text[])
         returning id
       ), locks as (

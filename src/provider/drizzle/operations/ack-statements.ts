@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { ProviderContext } from '../context.js';
 import { noRow, type Statement } from '../statement.js';
 import { insertIntoOrchestratorQueue, insertIntoWorkerQueue } from './queue-rows.js';
@@ -11,6 +11,8 @@ import { insertIntoOrchestratorQueue, insertIntoWorkerQueue } from './queue-rows
 
 type Step = Statement<undefined>;
 const value = (name: string) => sql.placeholder(name);
+/** A key of two columns as one text, with a length in front so that no other pair looks like it. */
+const pair = sql`octet_length(instance_id)::text || ' ' || instance_id || key`;
 
 /**
  * Instance rows: made by the first turn that names its orchestration, updated by every
@@ -97,13 +99,12 @@ export function insertHistory(ctx: ProviderContext): Step {
 /** A clear-all: tombstones for every key that is stored, in the store or in the delta. */
 export function clearAllKv(ctx: ProviderContext): Step {
   const { kvStore, kvDelta } = ctx.tables;
-  const isCleared = sql`instance_id = any(${value('cleared')}::text[])`;
   return ctx.statement(
     'ack: clear all keys',
     () => sql`insert into ${kvDelta} as d (instance_id, key, value, last_updated_at_ms)
       select k.instance_id, k.key, null, ${value('nowMs')}::bigint
-      from (select instance_id, key from ${kvStore} where ${isCleared}
-        union select instance_id, key from ${kvDelta} where ${isCleared}) k
+      from (select instance_id, key from ${kvStore} where instance_id = any(${value('cleared')}::text[])
+        union select instance_id, key from ${kvDelta} where instance_id = any(${value('cleared')}::text[])) k
       on conflict (instance_id, key) do update set value = null, last_updated_at_ms = excluded.last_updated_at_ms`,
     noRow,
   );
@@ -123,12 +124,10 @@ export function upsertKvDelta(ctx: ProviderContext): Step {
 
 /**
  * The delta of finished executions moves into the store: tombstones delete, values
- * replace. A key of two columns is compared as one text, with the length in front so
- * that no other pair can look like it.
+ * replace.
  */
 export function mergeKv(ctx: ProviderContext): Step {
   const { kvStore, kvDelta } = ctx.tables;
-  const pair = sql`octet_length(instance_id)::text || ' ' || instance_id || key`;
   return ctx.statement(
     'ack: merge keys',
     () => sql`with delta as (
@@ -164,10 +163,24 @@ export function insertOrchestratorItems(ctx: ProviderContext): Step {
 
 /** The end of the turns: cancelled activities, consumed messages and the locks go. Messages that came meanwhile stay. */
 export function consume(ctx: ProviderContext, { cancels }: { readonly cancels: boolean }): Step {
-  const { workerQueue, orchestratorQueue, instanceLocks } = ctx.tables;
-  const tokens = sql`any(${value('lockTokens')}::text[])`;
-  // Locked by a worker or not: it learns of it when its renewal or acknowledgement fails.
-  const cancelled = sql`cancelled as (
+  const { orchestratorQueue, instanceLocks } = ctx.tables;
+  return ctx.statement(
+    `ack: consume${cancels ? ' and cancel' : ''}`,
+    () => sql`with ${cancels ? cancelledPart(ctx) : sql``}consumed as (
+        delete from ${orchestratorQueue} where lock_token = any(${value('lockTokens')}::text[]) returning id
+      ), unlocked as (
+        delete from ${instanceLocks}
+        where instance_id = any(${value('instances')}::text[]) and lock_token = any(${value('lockTokens')}::text[])
+        returning instance_id
+      )
+      select instance_id from unlocked`,
+    noRow,
+  );
+}
+
+/** Locked by a worker or not: it learns of it when its renewal or acknowledgement fails. */
+function cancelledPart({ tables: { workerQueue } }: ProviderContext): SQL {
+  return sql`cancelled as (
       delete from ${workerQueue} where id in (
         select w.id from unnest(${value('cancelledInstances')}::text[], ${value('cancelledExecutions')}::bigint[],
             ${value('cancelledActivities')}::bigint[]) as u(instance_id, execution_id, activity_id)
@@ -175,15 +188,4 @@ export function consume(ctx: ProviderContext, { cancels }: { readonly cancels: b
           and w.activity_id = u.activity_id)
       returning id
     ), `;
-  return ctx.statement(
-    `ack: consume${cancels ? ' and cancel' : ''}`,
-    () => sql`with ${cancels ? cancelled : sql``}consumed as (
-        delete from ${orchestratorQueue} where lock_token = ${tokens} returning id
-      ), unlocked as (
-        delete from ${instanceLocks} where instance_id = any(${value('instances')}::text[]) and lock_token = ${tokens}
-        returning instance_id
-      )
-      select instance_id from unlocked`,
-    noRow,
-  );
 }

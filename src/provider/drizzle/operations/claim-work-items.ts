@@ -84,21 +84,10 @@ const value = (name: string) => sql.placeholder(name);
 function claimStatement(ctx: ProviderContext, params: WorkClaimParams): Statement<ClaimRow> {
   const { window, tagFilter, reach, maxNewSessions } = params;
   const isBounded = reach === 'owned and free' && maxNewSessions !== undefined;
-  const key = `fetch work: ${window} ${tagFilter.kind} ${reach}${isBounded ? ' bounded' : ''}`;
   const queue = ctx.tables.workerQueue;
-  const fits = sql`q.visible_at <= ${value('nowAt')} and ${hasTag(tagFilter)} and ${isWithinReach(ctx, reach)}`;
-  const size = sql.raw(String(window));
   return ctx.statement(
-    key,
-    () => sql`with seen as (
-        select r.* from (select q.id, q.session_id from ${queue} q
-          where q.lock_token is null and ${fits}
-          order by q.visible_at, q.id limit ${size}) r
-        union all
-        select x.* from (select q.id, q.session_id from ${queue} q
-          where q.lock_token is not null and q.locked_until <= ${value('nowMs')} and ${fits}
-          order by q.locked_until limit ${size}) x
-      ), ${isBounded ? newSessions(ctx) : sql``}picked as (
+    `fetch work: ${window} ${tagFilter.kind} ${reach}${isBounded ? ' bounded' : ''}`,
+    () => sql`with seen as (${windowOf(ctx, params)}), ${isBounded ? newSessions(ctx) : sql``}picked as (
         select q.id from ${queue} q
         where q.id in (select id from seen) and q.visible_at <= ${value('nowAt')}
           and (q.lock_token is null or q.locked_until <= ${value('nowMs')}) ${isBounded ? isOfPickedSession(ctx) : sql``}
@@ -114,6 +103,19 @@ function claimStatement(ctx: ProviderContext, params: WorkClaimParams): Statemen
       select null::bigint, null::text, null::text, null::text, count(*) from seen`,
     claimRow,
   );
+}
+
+function windowOf(ctx: ProviderContext, { window, tagFilter, reach }: WorkClaimParams): SQL {
+  const queue = ctx.tables.workerQueue;
+  const size = sql.raw(String(window));
+  const fits = sql`q.visible_at <= ${value('nowAt')} and ${hasTag(tagFilter)} and ${isWithinReach(ctx, reach)}`;
+  return sql`select r.* from (select q.id, q.session_id from ${queue} q
+      where q.lock_token is null and ${fits}
+      order by q.visible_at, q.id limit ${size}) r
+    union all
+    select x.* from (select q.id, q.session_id from ${queue} q
+      where q.lock_token is not null and q.locked_until <= ${value('nowMs')} and ${fits}
+      order by q.locked_until limit ${size}) x`;
 }
 
 function hasTag(filter: WorkClaimParams['tagFilter']): SQL {

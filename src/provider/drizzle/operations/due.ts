@@ -37,29 +37,33 @@ export async function due(ctx: ProviderContext): Promise<Due> {
 const value = (name: string) => sql.placeholder(name);
 
 function dueStatement(ctx: ProviderContext): Statement<DueRow> {
+  return ctx.statement(
+    'due',
+    () => dueQuery(ctx),
+    ([kind, atMs]: readonly Cell[]) => ({ kind: textCell(kind) as DueRow['kind'], atMs: optionalIntegerCell(atMs) }),
+  );
+}
+
+function dueQuery(ctx: ProviderContext): SQL {
   const { orchestratorQueue, workerQueue, instanceLocks } = ctx.tables;
   const isVisible = sql`q.visible_at <= ${value('nowAt')}`;
   const isExpired = sql`q.lock_token is not null and q.locked_until <= ${value('nowMs')} and ${isVisible}`;
   const nextOf = (queue: typeof orchestratorQueue | typeof workerQueue): SQL => sql`select n.* from
     (select 'next' as kind, (extract(epoch from q.visible_at) * 1000)::bigint as at_ms from ${queue} q
       where q.lock_token is null and q.visible_at > ${value('nowAt')} order by q.visible_at, q.id limit 1) n`;
-  return ctx.statement(
-    'due',
-    () => sql`select case when l.instance_id is null or l.locked_until <= ${value('nowMs')}
-          then 'orchestrator' else 'orchestrator ready' end as kind, null::bigint as at_ms
-      from (select q.instance_id from ${orchestratorQueue} q
-        where q.lock_token is null and ${isVisible} order by q.visible_at, q.id limit ${sql.raw(String(READY_ROWS))}) w
-      left join ${instanceLocks} l on l.instance_id = w.instance_id
-      union all
-      select o.* from (select 'orchestrator', null::bigint from ${orchestratorQueue} q
-        where ${isExpired} order by q.locked_until limit 1) o
-      union all
-      select r.* from (select 'worker', null::bigint from ${workerQueue} q
-        where q.lock_token is null and ${isVisible} order by q.visible_at, q.id limit 1) r
-      union all
-      select x.* from (select 'worker', null::bigint from ${workerQueue} q
-        where ${isExpired} order by q.locked_until limit 1) x
-      union all ${nextOf(orchestratorQueue)} union all ${nextOf(workerQueue)}`,
-    ([kind, atMs]: readonly Cell[]) => ({ kind: textCell(kind) as DueRow['kind'], atMs: optionalIntegerCell(atMs) }),
-  );
+  return sql`select case when l.instance_id is null or l.locked_until <= ${value('nowMs')}
+        then 'orchestrator' else 'orchestrator ready' end as kind, null::bigint as at_ms
+    from (select q.instance_id from ${orchestratorQueue} q
+      where q.lock_token is null and ${isVisible} order by q.visible_at, q.id limit ${sql.raw(String(READY_ROWS))}) w
+    left join ${instanceLocks} l on l.instance_id = w.instance_id
+    union all
+    select o.* from (select 'orchestrator', null::bigint from ${orchestratorQueue} q
+      where ${isExpired} order by q.locked_until limit 1) o
+    union all
+    select r.* from (select 'worker', null::bigint from ${workerQueue} q
+      where q.lock_token is null and ${isVisible} order by q.visible_at, q.id limit 1) r
+    union all
+    select x.* from (select 'worker', null::bigint from ${workerQueue} q
+      where ${isExpired} order by q.locked_until limit 1) x
+    union all ${nextOf(orchestratorQueue)} union all ${nextOf(workerQueue)}`;
 }

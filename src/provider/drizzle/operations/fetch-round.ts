@@ -114,13 +114,13 @@ function isOrphan({ messages, stored }: WonInstance): boolean {
 
 async function removeOrphans(ctx: ProviderContext, tx: Transaction, orphans: readonly WonInstance[]): Promise<void> {
   const { orchestratorQueue, instanceLocks } = ctx.tables;
-  const tokens = sql`any(${sql.placeholder('lockTokens')}::text[])`;
+  const value = (name: string) => sql.placeholder(name);
   const remove = ctx.statement(
     'fetch: remove orphans',
-    () => sql`with messages as (delete from ${orchestratorQueue} where lock_token = ${tokens} returning id),
+    () => sql`with messages as (delete from ${orchestratorQueue} where lock_token = any(${value('lockTokens')}::text[]) returning id),
       locks as (
         delete from ${instanceLocks}
-        where instance_id = any(${sql.placeholder('instances')}::text[]) and lock_token = ${tokens} returning instance_id
+        where instance_id = any(${value('instances')}::text[]) and lock_token = any(${value('lockTokens')}::text[]) returning instance_id
       )
       select instance_id from locks`,
     noRow,

@@ -74,6 +74,8 @@ interface NotWon {
   readonly wasCandidate: boolean;
 }
 
+const value = (name: string) => sql.placeholder(name);
+
 type GrabRow = ClaimedMessage | NotWon | { readonly seen: number };
 
 /**
@@ -85,23 +87,15 @@ type GrabRow = ClaimedMessage | NotWon | { readonly seen: number };
  * the number of rows in it.
  */
 function grabStatement(ctx: ProviderContext, size: Window, range: LookParams['range']): Statement<GrabRow> {
-  const value = (name: string) => sql.placeholder(name);
-  const { orchestratorQueue: queue, instanceLocks } = ctx.tables;
-  const limit = sql.raw(String(size));
-  const window: SQL = sql`select r.* from (select q.id, q.instance_id, q.visible_at from ${queue} q
-      where ${isFree} order by q.visible_at, q.id limit ${limit} for update skip locked) r
-    union all
-    select x.* from (select q.id, q.instance_id, q.visible_at from ${queue} q
-      where ${isExpired} order by q.locked_until limit ${limit} for update skip locked) x`;
   return ctx.statement(
     `fetch: grab ${size} ${kindOf(range)}`,
-    () => sql`with seen as (${window}), candidates as (
+    () => sql`with seen as (${windowOf(ctx, size)}), candidates as (
         select w.instance_id, max(case when l.instance_id is null then 0 else 1 end) as takes_over
         from seen w ${joinState(ctx, range)}
         where ${isEligible(range)} and octet_length(w.instance_id) <= ${sql.raw(String(MAX_CLAIMABLE_ID_BYTES))}
         group by w.instance_id order by min(w.visible_at), min(w.id) limit ${value('limit')}
       ), takeable as (
-        select instance_id from ${instanceLocks}
+        select instance_id from ${ctx.tables.instanceLocks}
         where instance_id in (select instance_id from candidates where takes_over = 1) for update skip locked
       ), tried as (
         select instance_id from candidates
@@ -119,6 +113,17 @@ function grabStatement(ctx: ProviderContext, size: Window, range: LookParams['ra
       select null::bigint, null::text, null::text, count(*)::int from seen`,
     grabRow,
   );
+}
+
+/** The oldest rows, locked; those that others hold are passed over. */
+function windowOf({ tables }: ProviderContext, size: Window): SQL {
+  const queue = tables.orchestratorQueue;
+  const limit = sql.raw(String(size));
+  return sql`select r.* from (select q.id, q.instance_id, q.visible_at from ${queue} q
+      where ${isFree} order by q.visible_at, q.id limit ${limit} for update skip locked) r
+    union all
+    select x.* from (select q.id, q.instance_id, q.visible_at from ${queue} q
+      where ${isExpired} order by q.locked_until limit ${limit} for update skip locked) x`;
 }
 
 function grabRow([rowId, instance, text, number]: readonly Cell[]): GrabRow {

@@ -3,6 +3,7 @@ import type { HeldInstance, KvEntry } from '../../provider.js';
 import type { ProviderContext } from '../context.js';
 import type { SqlValues } from '../executor.js';
 import { type Cell, integerCell, type Statement, textCell } from '../statement.js';
+import { kindOf } from './ready-rows.js';
 import { isWithinRange, rangeValues, type VersionRange } from './version-range.js';
 
 /** What the tables say about a locked instance, not parsed yet. */
@@ -62,11 +63,21 @@ export function loadValues({ instances, range, held }: LoadParams): SqlValues {
  * the claim's snapshot would show the history without it.
  */
 export function loadStatement(ctx: ProviderContext, { range, held }: LoadParams): Statement<LoadedRow> {
-  const parts = [instanceRows(ctx, range), eventsWithoutRow(ctx)];
-  if (held.size === 0) parts.push(currentEvents(ctx, 'instances'), storedKv(ctx, 'instances'));
-  else parts.push(currentEvents(ctx, 'unheld'), storedKv(ctx, 'unheld'), heldEvents(ctx), kvOfOtherExecutions(ctx));
-  const key = `fetch: load${range === 'any' ? '' : ' within a range'}${held.size === 0 ? '' : ' with tails'}`;
-  return ctx.statement(key, () => sql.join(parts, sql` union all `), loadedRow);
+  const hasTails = held.size > 0;
+  const key = `fetch: load ${kindOf(range)}${hasTails ? ' with tails' : ''}`;
+  return ctx.statement(key, () => sql.join(loadParts(ctx, range, hasTails), sql` union all `), loadedRow);
+}
+
+function loadParts(ctx: ProviderContext, range: VersionRange | 'any', hasTails: boolean): SQL[] {
+  const always = [instanceRows(ctx, range), eventsWithoutRow(ctx)];
+  if (!hasTails) return [...always, currentEvents(ctx, 'instances'), storedKv(ctx, 'instances')];
+  return [
+    ...always,
+    currentEvents(ctx, 'unheld'),
+    storedKv(ctx, 'unheld'),
+    heldEvents(ctx),
+    kvOfOtherExecutions(ctx),
+  ];
 }
 
 const value = (name: string) => sql.placeholder(name);

@@ -18,11 +18,11 @@ const value = (name: string) => sql.placeholder(name);
  * Placeholders `instances` and `lockTokens`; with `unexpired` also `nowMs`.
  */
 export function lockRows(ctx: ProviderContext, { unexpired }: { readonly unexpired: boolean }): Statement<LockRow> {
-  const isLive = unexpired ? sql`and locked_until > ${value('nowMs')}` : sql``;
   return ctx.statement(
     `lock rows${unexpired ? ' that are live' : ''}`,
     () => sql`select instance_id, lock_token from ${ctx.tables.instanceLocks}
-      where instance_id = any(${value('instances')}::text[]) and lock_token = any(${value('lockTokens')}::text[]) ${isLive}
+      where instance_id = any(${value('instances')}::text[]) and lock_token = any(${value('lockTokens')}::text[])
+        ${unexpired ? sql`and locked_until > ${value('nowMs')}` : sql``}
       order by instance_id collate "C" for update`,
     ([instance, lockToken]) => ({ instance: textCell(instance), lockToken: textCell(lockToken) }),
   );

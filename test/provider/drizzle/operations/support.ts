@@ -62,6 +62,8 @@ export async function openBench(options: { readonly max?: number } = {}): Promis
   const schema = uniqueSchema('hot');
   const config = { connectionString: databaseUrl(), application_name: schema, options: `-c search_path=${schema}` };
   const pool = new pg.Pool({ ...config, max: options.max ?? 20 });
+  // Every context of a bench listens on the one pool.
+  pool.setMaxListeners(0);
   await pool.query(`create schema ${schema}`);
   for (const { statements } of builtInMigrations) await pool.query(statements.join(';'));
   const clock = new FakeClock();
@@ -76,7 +78,7 @@ export async function openBench(options: { readonly max?: number } = {}): Promis
   const clients: pg.Client[] = [];
   const makeContext = (note: (statement: RanStatement) => Promise<void> | void, wake: ProviderContext['wake']) =>
     createContext(recording(driverFor(drizzle(pool)), note), { schema, clock, logger, wake });
-  return {
+  const bench: Bench = {
     ctx: makeContext(
       (statement) => void ran.push(statement),
       (queue) => void wakes.push(queue),
@@ -106,7 +108,7 @@ export async function openBench(options: { readonly max?: number } = {}): Promis
     another: (intercept = async () => {}) => makeContext(intercept, () => {}),
     async untilWaiting(connections) {
       const waiting = `select count(*)::int as n from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'`;
-      const watch = await this.client();
+      const watch = await bench.client();
       for (const deadline = Date.now() + 30_000; ; ) {
         const { rows } = await watch.query<{ n: number }>(waiting, [schema]);
         if ((rows[0]?.n ?? 0) >= connections) return;
@@ -119,6 +121,7 @@ export async function openBench(options: { readonly max?: number } = {}): Promis
       await dropSchema(schema);
     },
   };
+  return bench;
 }
 
 /** A driver that shows what runs through it; an asynchronous `note` is awaited before the statement is sent. */

@@ -27,14 +27,28 @@ function someFields(fields: LogFields): LogFields[] {
   return Object.keys(fields).length > 0 ? [fields] : [];
 }
 
-/** A logger that throws must never stop a dispatcher (C-33): its failures end here. */
+/**
+ * What the library logs through. A logger that throws must never stop a dispatcher
+ * (C-33): its failures end here. And errors lose their causes on the way: a driver's
+ * error may quote the values it was given, which are payloads.
+ */
 export function guardedLogger(logger: Logger): Logger {
   const guard = (level: keyof Logger) => (fields: LogFields, message: string) => {
     try {
-      logger[level](fields, message);
+      logger[level](withoutCauses(fields), message);
     } catch {
       // The one place that could report it is the one that failed.
     }
   };
   return { debug: guard('debug'), info: guard('info'), warn: guard('warn'), error: guard('error') };
+}
+
+function withoutCauses(fields: LogFields): LogFields {
+  const entries = Object.entries(fields);
+  if (!entries.some(([, value]) => value instanceof Error)) return fields;
+  return Object.fromEntries(entries.map(([key, value]) => [key, value instanceof Error ? described(value) : value]));
+}
+
+function described({ name, message, stack }: Error): LogFields {
+  return { name, message, stack };
 }

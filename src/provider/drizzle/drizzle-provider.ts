@@ -2,6 +2,7 @@ import { PACKAGE_VERSION } from '../../base/package-version.js';
 import type { HistoryEvent } from '../../wire/event.js';
 import type { WorkItem } from '../../wire/work-item.js';
 import type { ProviderAdmin } from '../admin.js';
+import { announcingAdmin } from '../announcing-admin.js';
 import type {
   Abandon,
   AckOrchestrationItem,
@@ -59,11 +60,12 @@ export class DrizzleProvider implements Provider {
   protected readonly ctx: ProviderContext;
   private readonly admin: ProviderAdmin;
   private readonly endings: Endings;
+  private readonly deletionListeners = new Set<() => void>();
   private closing: Promise<void> | undefined;
 
   protected constructor(protected readonly parts: ProviderParts) {
     this.ctx = parts.ctx;
-    this.admin = new DrizzleProviderAdmin(parts.ctx);
+    this.admin = this.announcing(new DrizzleProviderAdmin(parts.ctx));
     this.endings = new Endings(parts.ctx.logger);
   }
 
@@ -171,6 +173,19 @@ export class DrizzleProvider implements Provider {
 
   onEnded(listener: (instances: readonly string[]) => void): () => void {
     return this.endings.listen(listener);
+  }
+
+  onDeleted(listener: () => void): () => void {
+    const entry = () => listener();
+    this.deletionListeners.add(entry);
+    return () => void this.deletionListeners.delete(entry);
+  }
+
+  /** An administration whose deletions are told to {@link onDeleted}. */
+  protected announcing(admin: ProviderAdmin): ProviderAdmin {
+    return announcingAdmin(admin, () => {
+      for (const listener of this.deletionListeners) listener();
+    });
   }
 
   wakeUps() {

@@ -61,7 +61,7 @@ export class PostgresProvider extends DrizzleProvider {
     port: number,
     database: string,
     user: string,
-    options: PostgresEntraOptions & DrizzleProviderOptions = {},
+    options: PostgresEntraOptions & ConnectOptions = {},
   ): Promise<PostgresProvider> {
     return this.speakingAsNative('Failed to connect with Entra', { host, database, user }, () =>
       openWithEntra({ host, port, database, user }, options),
@@ -75,7 +75,7 @@ export class PostgresProvider extends DrizzleProvider {
     database: string,
     user: string,
     schema: string,
-    options: PostgresEntraOptions & DrizzleProviderOptions = {},
+    options: PostgresEntraOptions & ConnectOptions = {},
   ): Promise<PostgresProvider> {
     return this.speakingAsNative('Failed to connect with schema and Entra', { host, database, user, schema }, () =>
       openWithEntra({ host, port, database, user }, { ...options, schema }),
@@ -120,9 +120,9 @@ interface EntraServer {
 
 function openWithEntra(
   server: EntraServer,
-  options: PostgresEntraOptions & DrizzleProviderOptions,
+  options: PostgresEntraOptions & ConnectOptions,
 ): Promise<ProviderParts> {
-  return withRetriedConnect(CONNECT_TIMEOUT_MS, async () => {
+  return withRetriedConnect(options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS, async () => {
     const password = await entraPassword(options);
     // A token is worth as much as a password: it goes to nobody but the verified server.
     const pool = await openPool({ ...server, password, ssl: { rejectUnauthorized: true } }, options);

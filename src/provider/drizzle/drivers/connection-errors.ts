@@ -1,3 +1,5 @@
+import { types } from 'node:util';
+
 /** The fields that PostgreSQL's error message gives; the drivers agree on the names. */
 export interface ServerError extends Error {
   /** SQLSTATE. */
@@ -29,7 +31,7 @@ const lostConnections = new WeakSet<Error>();
  * recognise their messages later.
  */
 export function markConnectionError(error: unknown): Error {
-  const marked = error instanceof Error ? error : new Error('the connection failed', { cause: error });
+  const marked = isError(error) ? error : new Error('the connection failed', { cause: error });
   if (serverErrorOf(marked) === undefined) lostConnections.add(marked);
   return marked;
 }
@@ -70,9 +72,14 @@ export function leavesCommitOpen(error: ServerError): boolean {
 
 function findCause<E extends Error>(error: unknown, matches: (error: Error) => error is E): E | undefined {
   let at: unknown = error;
-  for (let depth = 0; at instanceof Error && depth < MAX_CAUSES; depth++) {
+  for (let depth = 0; isError(at) && depth < MAX_CAUSES; depth++) {
     if (matches(at)) return at;
     at = at.cause;
   }
   return undefined;
+}
+
+/** Also of another realm: under Jest, Node's own errors are no instances of the global `Error`. */
+function isError(value: unknown): value is Error {
+  return value instanceof Error || types.isNativeError(value);
 }

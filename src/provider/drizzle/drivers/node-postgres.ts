@@ -95,7 +95,7 @@ export class NodePostgresDriver implements Driver {
     try {
       return await use(client, discard);
     } catch (error) {
-      if (error instanceof Error && endsConnection(error)) discard(error);
+      if (endsConnection(error)) discard(error as Error);
       throw error;
     } finally {
       if (isInTransaction(client)) discard(new Error('a transaction was left open'));
@@ -138,6 +138,6 @@ function isInTransaction(client: PgClient): boolean {
 }
 
 /** Whether the client is of no use after `error`: the connection failed, or the server hangs up. */
-function endsConnection(error: Error): boolean {
+function endsConnection(error: unknown): boolean {
   return isConnectionError(error) || /^(08|57P|25P03|25006)/.test(serverErrorOf(error)?.code ?? '');
 }

@@ -43,7 +43,12 @@ suite(`${PROGRAMS} generated orchestrations on a mixed fleet, seed ${SEED} ${nat
     ours = await connectOurs(databaseUrl(), schema);
     await recordTurns(sql, schema);
     // One turn at a time, so that a transaction is a turn; each warm one is compared with a cold replay.
-    ourRuntime = ours.runtime({ orchestrationConcurrency: 1, maxPollIntervalMs: 20, verifyWarm: true, logLevel: 'off' });
+    ourRuntime = ours.runtime({
+      orchestrationConcurrency: 1,
+      maxPollIntervalMs: 20,
+      verifyWarm: true,
+      logLevel: 'off',
+    });
     runtimes.push(native.runtime({ dispatcherPollIntervalMs: 5, logLevel: 'off' }), ourRuntime);
     for (const runtime of runtimes) {
       for (const [name, fn] of Object.entries(programOrchestrations)) runtime.registerOrchestration(name, fn);

@@ -20,9 +20,11 @@ export function comparableTurn(turn: DecidedTurn): unknown {
   };
 }
 
-/** Deadlines inside of mismatch texts, and the parser's words about an unreadable event (node-api.md 16). */
+/** Moments inside of mismatch texts, and the parser's words about an unreadable event (node-api.md 16). */
 function withoutWording(text: string): string {
-  return text.replace(/fire_at_ms: \d+/g, 'fire_at_ms: 0').replace(/(Failed to deserialize history:)[^"]*/g, '$1');
+  return text
+    .replace(/(fire_at_ms|last_updated_at_ms): \d+/g, '$1: 0')
+    .replace(/(Failed to deserialize history:)[^"]*/g, '$1');
 }
 
 /** Queue breadcrumbs stand elsewhere in ours; those at the end of an execution are in hash order in native. */

@@ -239,7 +239,7 @@ export class ProgramMaker {
     const goesOn = executions > 1 && this.#below(4) === 0;
     const mailHere = goesOn ? mail.slice(0, this.#below(mail.length + 1)) : mail;
     const steps: Step[] = Array.from({ length: this.#below(5) }, () => this.#step(depth));
-    for (const _ of mailHere) steps.splice(this.#below(steps.length + 1), 0, { do: 'mail' });
+    for (let n = 0; n < mailHere.length; n++) steps.splice(this.#below(steps.length + 1), 0, { do: 'mail' });
     // A turn is needed between a race and the end: what loses in the last turn is another story (D-07).
     steps.push({ do: 'timer', ms: 0 });
     if (goesOn) {

@@ -77,6 +77,19 @@ export default tseslint.config(
         'error',
         { default: 'allow', policies: names.filter((name) => layers[name].imports !== 'all').map(policyOf) },
       ],
+      // Drivers are optional peers: whoever needs one loads it with `import()` when it is asked for.
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              regex: '^(pg|postgres|@electric-sql/pglite|pg-mem|drizzle-orm/(?!pg-core$).*)$',
+              allowTypeImports: true,
+              message: 'an optional peer is loaded when it is needed, or imported as a type',
+            },
+          ],
+        },
+      ],
     },
   },
   {

@@ -34,20 +34,31 @@ const leaf = fc.oneof(
   fc.record({ op: fc.constant('set'), key: name }),
   fc.record({ op: fc.constantFrom('status', 'detached', 'loose') }),
 );
-const { program } = fc.letrec<{ step: Step; program: readonly Step[] }>((tie) => ({
-  step: fc.oneof(
-    { depthSize: 'small', withCrossShrink: true, maxDepth: 3 },
-    { weight: 4, arbitrary: leaf },
-    {
-      weight: 2,
-      arbitrary: fc.record({
-        op: fc.constantFrom('all', 'race'),
-        blocks: fc.array(tie('program'), { minLength: 1, maxLength: 3 }),
-      }),
-    },
+
+function programOf(leaves: fc.Arbitrary<Step>): fc.Arbitrary<readonly Step[]> {
+  return fc.letrec<{ step: Step; program: readonly Step[] }>((tie) => ({
+    step: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true, maxDepth: 3 },
+      { weight: 4, arbitrary: leaves },
+      {
+        weight: 2,
+        arbitrary: fc.record({
+          op: fc.constantFrom('all', 'race'),
+          blocks: fc.array(tie('program'), { minLength: 1, maxLength: 3 }),
+        }),
+      },
+    ),
+    program: fc.array(tie('step'), { minLength: 1, maxLength: 4 }),
+  })).program;
+}
+const program = programOf(leaf);
+/** Little but mailbox waits, raced and joined, which is where places and breadcrumbs matter. */
+const mailboxProgram = programOf(
+  fc.oneof(
+    { weight: 8, arbitrary: fc.record({ op: fc.constant('dequeue'), name }) },
+    { weight: 1, arbitrary: fc.record({ op: fc.constant('timer'), delayMs: fc.nat(50) }) },
   ),
-  program: fc.array(tie('step'), { minLength: 1, maxLength: 4 }),
-}));
+);
 
 /** What the world does before a turn: picks among what is open, and how it goes on. */
 interface Move {
@@ -59,7 +70,7 @@ interface Move {
   readonly repeats: boolean;
   readonly crash: boolean;
 }
-const letters = fc.array(fc.constantFrom('a' as const, 'b' as const), { maxLength: 2 });
+const letters = fc.array(fc.constantFrom('a' as const, 'b' as const), { maxLength: 4 });
 const moves: fc.Arbitrary<readonly Move[]> = fc.array(
   fc.record({
     picks: fc.array(fc.nat(10), { maxLength: 4 }),
@@ -149,7 +160,8 @@ function* block(s: ScriptContext, steps: readonly Step[], run: Run): Steps<strin
 function play(sim: Simulation, world: readonly Move[], honourCrashes: boolean): void {
   let counter = 0;
   const sent: WorkItem[] = [];
-  sim.start(message.queued('a', 'first'));
+  const [first] = world;
+  sim.start(...(first?.queues ?? []).map((queue) => message.queued(queue, `q${++counter}`)));
   for (const move of world) {
     if (sim.last?.result.kind !== 'continued') return;
     if (move.crash && honourCrashes) sim.crash();
@@ -202,6 +214,21 @@ describe('random orchestrations', () => {
     );
   });
 
+  test('the same for programs of mailbox waits', () => {
+    fc.assert(
+      fc.property(mailboxProgram, moves, ending, (steps, world, end) => {
+        const driver = scripted(scriptOf(steps, end));
+        const cold = new Simulation({ driver });
+        play(cold, world, false);
+        const warm = new Simulation({ driver, warm: true, verify: true });
+        play(warm, world, true);
+        expect(texts(warm)).toEqual(texts(cold));
+        if (warm.last?.result.kind === 'continued') warm.expectReplays();
+      }),
+      { numRuns: runs },
+    );
+  });
+
   test('every stored history replays: nothing new, and no nondeterminism', () => {
     fc.assert(
       fc.property(program, moves, (steps, world) => {
@@ -248,7 +275,7 @@ describe('random orchestrations', () => {
 
   test('no mailbox message is lost or seen twice', () => {
     fc.assert(
-      fc.property(program, moves, (steps, world) => {
+      fc.property(mailboxProgram, moves, (steps, world) => {
         const received = new Set<string>();
         const code = scriptOf(steps, 'continueAsNew', (data) => received.add(data));
         const sim = new Simulation({ driver: scripted(code), warm: true });

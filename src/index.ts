@@ -73,6 +73,19 @@ export {
   TransactionEndedError,
   UnsupportedError,
 } from './provider/provider-error.js';
+// The operations of a provider for one element, which throw where the batch forms answer.
+export {
+  abandonOrchestrationItem,
+  abandonWorkItem,
+  ackOrchestrationItem,
+  ackWorkItem,
+  enqueueForOrchestrator,
+  enqueueForWorker,
+  fetchOrchestrationItem,
+  fetchWorkItem,
+  renewOrchestrationItemLock,
+  renewWorkItemLock,
+} from './provider/single-forms.js';
 export type { ApplicationErrorKind, ErrorDetails, PoisonMessageType } from './wire/error-details.js';
 export type { SemVer } from './wire/compat-version.js';
 export type { EventBody, EventEnvelope, EventKind, EventOf, HistoryEvent } from './wire/event.js';

@@ -43,14 +43,6 @@ describe('fetching work', () => {
     expect(idsOf(await fetchWorkItems(bench.ctx, { limit: 1, ...LOCK, tagFilter: DEFAULT }))).toEqual([21]);
     await other.query('rollback');
   });
-
-  test('a row that changes hands between the look and the lock is not taken twice', async () => {
-    await enqueueForWorker(bench.ctx, [activity('x', 1), activity('x', 2)]);
-    const ctx = bench.another(async ({ text }) => {
-      if (text.includes('picked')) await bench.sql("update worker_queue set lock_token = 'other', locked_until = 8000000000000 where activity_id = 1");
-    });
-    expect(idsOf(await fetchWorkItems(ctx, { limit: 5, ...LOCK, tagFilter: DEFAULT }))).toEqual([2]);
-  });
 });
 
 describe('sessions', () => {

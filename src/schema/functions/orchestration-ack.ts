@@ -54,21 +54,23 @@ const writeExecution = (s: string) => `
 
 /** Changes of keys, in the order of their events, as a layer over what finished executions left. */
 const writeKeyValues = (s: string) => `
-  for v_change in select value from ${elements("p_metadata->'kv_mutations'")} loop
-    if v_change->>'action' = 'clear_all' then
-      update ${s}.kv_delta d set value = null, last_updated_at_ms = p_now_ms where d.instance_id = v_instance_id;
-      insert into ${s}.kv_delta (instance_id, key, value, last_updated_at_ms)
-        select k.instance_id, k.key, null, p_now_ms from ${s}.kv_store k where k.instance_id = v_instance_id
-        on conflict (instance_id, key) do nothing;
-    else
-      insert into ${s}.kv_delta (instance_id, key, value, last_updated_at_ms)
-        values (v_instance_id, v_change->>'key',
-          case v_change->>'action' when 'set' then v_change->>'value' end,
-          case v_change->>'action' when 'set' then (v_change->>'last_updated_at_ms')::bigint else p_now_ms end)
-        on conflict (instance_id, key) do update
-          set value = excluded.value, last_updated_at_ms = excluded.last_updated_at_ms;
-    end if;
-  end loop;`;
+  if p_metadata->'kv_mutations' <> '[]' then
+    for v_change in select value from ${elements("p_metadata->'kv_mutations'")} loop
+      if v_change->>'action' = 'clear_all' then
+        update ${s}.kv_delta d set value = null, last_updated_at_ms = p_now_ms where d.instance_id = v_instance_id;
+        insert into ${s}.kv_delta (instance_id, key, value, last_updated_at_ms)
+          select k.instance_id, k.key, null, p_now_ms from ${s}.kv_store k where k.instance_id = v_instance_id
+          on conflict (instance_id, key) do nothing;
+      else
+        insert into ${s}.kv_delta (instance_id, key, value, last_updated_at_ms)
+          values (v_instance_id, v_change->>'key',
+            case v_change->>'action' when 'set' then v_change->>'value' end,
+            case v_change->>'action' when 'set' then (v_change->>'last_updated_at_ms')::bigint else p_now_ms end)
+          on conflict (instance_id, key) do update
+            set value = excluded.value, last_updated_at_ms = excluded.last_updated_at_ms;
+      end if;
+    end loop;
+  end if;`;
 
 /** The end of an execution makes its changes permanent. Tombstones first: moving the rows out loses them. */
 const mergeKeyValues = (s: string) => `
@@ -130,24 +132,33 @@ ${writeExecution(s)}
 ${writeKeyValues(s)}
 ${mergeKeyValues(s)}
 
-  insert into ${s}.worker_queue (work_item, visible_at, created_at, instance_id, execution_id, activity_id, session_id, tag)
-    select w.value::text, v_now, v_now, a->>'instance', (a->>'execution_id')::bigint, (a->>'id')::bigint,
-      a->>'session_id', a->>'tag'
-    from ${elements('p_worker_items')} with ordinality w(value, place), lateral (select w.value->'ActivityExecute' as a) activity
-    order by w.place;
+  -- Most turns leave most lists empty, and asking is cheaper than inserting nothing.
+  if p_worker_items <> '[]' then
+    insert into ${s}.worker_queue
+        (work_item, visible_at, created_at, instance_id, execution_id, activity_id, session_id, tag)
+      select w.value::text, v_now, v_now, a->>'instance', (a->>'execution_id')::bigint, (a->>'id')::bigint,
+        a->>'session_id', a->>'tag'
+      from ${elements('p_worker_items')} with ordinality w(value, place),
+        lateral (select w.value->'ActivityExecute' as a) activity
+      order by w.place;
+  end if;
   -- After the inserts, so that what was scheduled and cancelled in one turn is gone in the end.
-  delete from ${s}.worker_queue w using ${elements('p_cancelled_activities')} c
-    where w.instance_id = c.value->>'instance' and w.execution_id = (c.value->>'execution_id')::bigint
-      and w.activity_id = (c.value->>'activity_id')::bigint;
+  if p_cancelled_activities <> '[]' then
+    delete from ${s}.worker_queue w using ${elements('p_cancelled_activities')} c
+      where w.instance_id = c.value->>'instance' and w.execution_id = (c.value->>'execution_id')::bigint
+        and w.activity_id = (c.value->>'activity_id')::bigint;
+  end if;
 
-  insert into ${s}.orchestrator_queue (instance_id, work_item, visible_at, created_at)
-    select case when b.kind in ('SubOrchCompleted', 'SubOrchFailed') then b.body->>'parent_instance' else b.body->>'instance' end,
-      o.value::text,
-      case when b.kind = 'TimerFired' and (b.body->>'fire_at_ms')::bigint > 0
-        then ${moment("least((b.body->>'fire_at_ms')::bigint, 8640000000000000)")} else v_now end, v_now
-    from ${elements('p_orchestrator_items')} with ordinality o(value, place),
-      lateral (select e.key as kind, e.value as body from jsonb_each(o.value) e limit 1) b
-    order by o.place;
+  if p_orchestrator_items <> '[]' then
+    insert into ${s}.orchestrator_queue (instance_id, work_item, visible_at, created_at)
+      select case when b.kind in ('SubOrchCompleted', 'SubOrchFailed') then b.body->>'parent_instance' else b.body->>'instance' end,
+        o.value::text,
+        case when b.kind = 'TimerFired' and (b.body->>'fire_at_ms')::bigint > 0
+          then ${moment("least((b.body->>'fire_at_ms')::bigint, 8640000000000000)")} else v_now end, v_now
+      from ${elements('p_orchestrator_items')} with ordinality o(value, place),
+        lateral (select e.key as kind, e.value as body from jsonb_each(o.value) e limit 1) b
+      order by o.place;
+  end if;
 
   delete from ${s}.orchestrator_queue q where q.lock_token = p_lock_token;
   delete from ${s}.instance_locks l where l.instance_id = v_instance_id and l.lock_token = p_lock_token;

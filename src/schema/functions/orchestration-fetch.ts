@@ -1,73 +1,37 @@
+import { isOfVersion, joinVersions, peek, PEEK_WINDOWS } from './orchestration-peek.js';
 import type { FunctionFamily } from './stored-function.js';
 import { moment } from './stored-function.js';
 
-/**
- * Looks at the queue without locking: instances that are ready, oldest first, into
- * `v_candidates`. Each branch takes its window off its own index before anything is
- * joined, or the join would read the whole backlog (provider.md 3.4.3). `v_seen` is how
- * many rows the windows held: fewer than the window means that there are no more.
- */
-const peek = (s: string, window: number) => `
-      select array_agg(c.instance_id order by c.visible_at, c.id) filter (where ${isReady}), count(*)
-        into v_candidates, v_seen
-        from (${windowBranches(s, `limit ${window}`)}) c
-        ${joins(s, 'c')};`;
-
-/** The same for all rows: for a head of the queue that is locked or of foreign versions. Filters first. */
-const peekEverything = (s: string) => `
-      select array_agg(r.instance_id order by r.visible_at, r.id), 0
-        into v_candidates, v_seen
-        from (
-          select c.instance_id, c.visible_at, c.id
-          from (${windowBranches(s, '')}) c
-          ${joins(s, 'c')}
-          where ${isReady}
-          order by c.visible_at, c.id
-          limit 50
-        ) r;`;
-
-const windowBranches = (s: string, limit: string) => `
-          (select q.id, q.instance_id, q.visible_at
-             from ${s}.orchestrator_queue q
-             where q.lock_token is null and q.visible_at <= v_now and q.instance_id <> all (v_lost)
-             order by q.visible_at, q.id ${limit})
-          union all
-          (select q.id, q.instance_id, q.visible_at
-             from ${s}.orchestrator_queue q
-             where q.lock_token is not null and q.locked_until <= p_now_ms and q.visible_at <= v_now
-               and q.instance_id <> all (v_lost)
-             order by q.locked_until ${limit})`;
-
-/** What decides about an instance. The lock is joined by id alone: its time belongs into the condition. */
-const joins = (s: string, row: string) => `
-        left join ${s}.instance_locks l on l.instance_id = ${row}.instance_id
-        left join ${s}.instances i on i.instance_id = ${row}.instance_id
-        left join ${s}.executions e on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id`;
-
-/** Nobody holds the instance, and the version of its current execution, if pinned, is one we may run. */
-const isReady = `(l.instance_id is null or l.locked_until <= p_now_ms)
-        and (p_min_version_packed is null or e.duroxide_version_major is null
-          or e.duroxide_version_major::bigint * 1000000 + e.duroxide_version_minor::bigint * 1000
-             + e.duroxide_version_patch between p_min_version_packed and p_max_version_packed)`;
+/** Locks the messages that may be claimed, unless somebody else has; by now a turn may have pinned a version. */
+const lockMessages = (s: string, hasFilter: boolean) => `
+              select array_agg(r.id) into v_rows from (
+                select q.id from ${s}.orchestrator_queue q${hasFilter ? joinVersions(s, 'q') : ''}
+                where q.instance_id = v_instance_id and q.visible_at <= v_now
+                  and (q.lock_token is null or q.locked_until <= p_now_ms)${hasFilter ? ` and ${isOfVersion}` : ''}
+                for update of q skip locked
+              ) r;`;
 
 /** How PostgreSQL refuses a text that is no `jsonb`: malformed, \u0000, too deep, too large. */
 const notJson = 'data_exception or program_limit_exceeded';
 
-/** The rows of `query` (a text each) as a JSON array in which every unreadable text stands as a string. */
+/** The rows of a query (a text each) as a JSON array in which every unreadable text stands as a string. */
 const castOneByOne = (target: string, query: string) => `
-      v_items := '{}';
-      for v_text in ${query} loop
-        begin
-          v_items := v_items || v_text::jsonb;
-        exception when ${notJson} then
-          v_items := v_items || to_jsonb(v_text);
-        end;
-      end loop;
-      ${target} := to_jsonb(v_items);`;
+    v_items := '{}';
+    for v_text in ${query} loop
+      begin
+        v_items := v_items || v_text::jsonb;
+      exception when ${notJson} then
+        v_items := v_items || to_jsonb(v_text);
+      end;
+    end loop;
+    ${target} := to_jsonb(v_items);`;
 
-/** The events of the execution, or of the instance where there is no row that says which. */
-const events = (s: string) => `${s}.history h
-        where h.instance_id = v_instance_id and (v_current is null or h.execution_id = v_current)`;
+/**
+ * The events of the execution; or of the instance, where no row says which is current.
+ * Two texts: one with OR would read all executions of an instance for the last one.
+ */
+const events = (s: string, isKnown: boolean) => `${s}.history h
+        where h.instance_id = v_instance_id${isKnown ? ' and h.execution_id = v_current' : ''}`;
 
 const messages = (s: string) => `${s}.orchestrator_queue q where q.id = any (v_rows)`;
 
@@ -110,11 +74,9 @@ begin
   -- Two looks: the second one at what was lost in the first, which may be free by then.
   <<search>>
   for v_look in 1..2 loop
-    for v_stage in 1..3 loop
-      -- The sizes are constants: a limit that is a parameter never gets a generic plan.
-      if v_stage = 1 then${peek(s, 10)}
-      elsif v_stage = 2 then${peek(s, 500)}
-      else${peekEverything(s)}
+    for v_stage in 1..${PEEK_WINDOWS.length + 1} loop
+      if p_min_version_packed is null then${peek(s, false)}
+      else${peek(s, true)}
       end if;
 
       v_shuffled := false;
@@ -130,14 +92,9 @@ begin
         -- never hold two and never wait for one. The key is native's, who would spin without it.
         begin
           if pg_try_advisory_xact_lock(hashtext(v_instance_id)) then
-            select array_agg(r.id) into v_rows from (
-              select q.id from ${s}.orchestrator_queue q
-              ${joins(s, 'q')}
-              where q.instance_id = v_instance_id and q.visible_at <= v_now
-                and (q.lock_token is null or q.locked_until <= p_now_ms)
-                and ${isReady}
-              for update of q skip locked
-            ) r;
+            if p_min_version_packed is null then${lockMessages(s, false)}
+            else${lockMessages(s, true)}
+            end if;
             if v_rows is null then
               raise exception 'lost' using errcode = 'DDZ01';
             end if;
@@ -169,7 +126,8 @@ begin
         v_lost := v_lost || v_instance_id;
         v_instance_id := null;
       end loop;
-      exit when v_seen < case v_stage when 1 then 10 else 500 end;
+      -- A window that was not full: there is no more to be seen.
+      exit when v_seen < (array[${PEEK_WINDOWS.join(', ')}, 1])[v_stage];
     end loop;
 
     exit when v_lost = '{}' or v_look = 2;
@@ -185,16 +143,25 @@ begin
   select i.orchestration_name, coalesce(i.orchestration_version, 'unknown'), i.current_execution_id
     into v_name, v_version, v_current
     from ${s}.instances i where i.instance_id = v_instance_id;
-  select max(q.attempt_count) into v_attempts from ${messages(s)};
   begin
-    select jsonb_agg(q.work_item::jsonb order by q.id) into v_messages
+    select jsonb_agg(q.work_item::jsonb order by q.id), max(q.attempt_count) into v_messages, v_attempts
       from ${messages(s)};
-    select coalesce(jsonb_agg(h.event_data::jsonb order by h.execution_id, h.event_id), '[]') into v_history
-      from ${events(s)};
-  exception when ${notJson} then${castOneByOne('v_messages', `select q.work_item from ${messages(s)} order by q.id`)}${castOneByOne(
-    'v_history',
-    `select h.event_data from ${events(s)} order by h.execution_id, h.event_id`,
-  )}
+    if v_current is not null then
+      select coalesce(jsonb_agg(h.event_data::jsonb order by h.event_id), '[]') into v_history
+        from ${events(s, true)};
+    else
+      select coalesce(jsonb_agg(h.event_data::jsonb order by h.execution_id, h.event_id), '[]') into v_history
+        from ${events(s, false)};
+    end if;
+  exception when ${notJson} then
+    select max(q.attempt_count) into v_attempts from ${messages(s)};${castOneByOne(
+      'v_messages',
+      `select q.work_item from ${messages(s)} order by q.id`,
+    )}${castOneByOne(
+      'v_history',
+      `select h.event_data from ${events(s, false)} and (v_current is null or h.execution_id = v_current)
+      order by h.execution_id, h.event_id`,
+    )}
   end;
   select coalesce(jsonb_object_agg(k.key, jsonb_build_object(
       'value', k.value, 'last_updated_at_ms', k.last_updated_at_ms)), '{}')

@@ -1,4 +1,5 @@
 import { ProviderError } from '../provider/provider-error.js';
+import { fetchOrchestrationItem } from '../provider/single-forms.js';
 import { checkGroup } from './check.js';
 import { activityCompleted, ids, startedEvent, startItem } from './records.js';
 import type { Trial } from './trial.js';
@@ -9,7 +10,7 @@ async function fetchAtOnce(t: Trial, fetchers: number): Promise<(string | undefi
   const fetchPatiently = async () => {
     for (;;) {
       try {
-        return (await t.fetch())?.instance;
+        return (await fetchOrchestrationItem(t.provider, { lockTimeoutMs: LOCK_MS }))?.instance;
       } catch (error) {
         if (!ProviderError.is(error) || !error.retryable) throw error;
       }
@@ -48,9 +49,9 @@ export const instanceLocking = checkGroup('instance locking', (check) => {
   });
 
   check('IL-4', 'concurrent fetchers get every ready instance exactly once, and nobody goes empty', async (t) => {
-    const ready = ids('x', 10);
+    const ready = ids(t.unique('x'), 10);
     for (const id of ready) await t.enqueue(startItem(id));
-    t.expect((await fetchAtOnce(t, 10)).sort()).toEqual(ready);
+    t.expect((await fetchAtOnce(t, 10)).sort()).toEqual([...ready].sort());
   });
 
   check('IL-5', 'messages that arrive during a turn wait and come with the redelivered ones', async (t) => {
@@ -97,13 +98,14 @@ export const instanceLocking = checkGroup('instance locking', (check) => {
   });
 
   check('IL-9', 'of many fetchers one gets the only instance', async (t) => {
-    await t.enqueue(startItem('x'));
+    const only = t.unique('x');
+    await t.enqueue(startItem(only));
     const got = await fetchAtOnce(t, 10);
-    t.expect(got.filter((instance) => instance !== undefined)).toEqual(['x']);
+    t.expect(got.filter((instance) => instance !== undefined)).toEqual([only]);
   });
 
   check('IL-10', 'more fetchers than instances: none is processed twice', async (t) => {
-    const ready = ids('x', 20);
+    const ready = ids(t.unique('x'), 20);
     for (const id of ready) await t.enqueue(startItem(id));
     const got = (await fetchAtOnce(t, 40)).filter((instance) => instance !== undefined);
     t.expect(got.sort()).toEqual([...ready].sort());

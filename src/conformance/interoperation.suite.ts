@@ -10,13 +10,14 @@ export const interoperation = checkGroup('start and interoperation', (check) => 
     t.expect(providers).toHaveLength(PROVIDERS);
     t.expect(recorded.size).toBeGreaterThan(0);
     t.expect([...recorded.values()].filter((times) => times !== 1)).toEqual([]);
+    const instances = ids(t.unique('x'), PROVIDERS);
     for (const [index, provider] of providers.entries()) {
-      const [enqueued] = await provider.enqueueForOrchestrator([{ item: startItem(`x-${index}`) }]);
+      const [enqueued] = await provider.enqueueForOrchestrator([{ item: startItem(instances[index] ?? '') }]);
       t.expect(enqueued?.ok).toBe(true);
     }
     const [first] = providers;
     const fetched = await first?.fetchOrchestrationItems({ limit: 10, lockTimeoutMs: LONG_LOCK_MS });
-    t.expect(fetched?.items.map(({ instance }) => instance).sort()).toEqual(ids('x', PROVIDERS));
+    t.expect(fetched?.items.map(({ instance }) => instance).sort()).toEqual([...instances].sort());
   });
 
   check('XR-4', 'a native worker and ours share the work of one schema, in both directions', async (t) => {

@@ -78,20 +78,21 @@ export const races = checkGroup('races', (check) => {
   });
 
   check('XR-7', 'a queue row locked by a stranger keeps nobody from the other instances', async (t) => {
-    await t.create('stuck');
-    await t.create('free');
-    await t.poke('stuck');
-    await t.poke('free');
+    const [stuck, free] = [t.unique('stuck'), t.unique('free')];
+    await t.create(stuck);
+    await t.create(free);
+    await t.poke(stuck);
+    await t.poke(free);
     const foreign = await t.need('openTransaction')();
     try {
-      await foreign.run('select id from orchestrator_queue where instance_id = $1 for update', ['stuck']);
-      await t.take('free');
+      await foreign.run('select id from orchestrator_queue where instance_id = $1 for update', [stuck]);
+      await t.take(free);
       const { items, lost } = await t.provider.fetchOrchestrationItems({ limit: 1, lockTimeoutMs: LOCK_MS });
       t.expect({ items, lost }).toEqual({ items: [], lost: 1 });
     } finally {
       await foreign.rollback();
     }
-    await t.take('stuck');
+    await t.take(stuck);
   });
 
   check('XR-8', 'a renewal by less than a second extends the lock', async (t) => {

@@ -13,7 +13,7 @@ import type {
   SessionConfig,
   WorkItemLock,
 } from '../provider/provider.js';
-import { enqueueForOrchestrator, fetchOrchestrationItem, fetchWorkItem, only } from '../provider/single-forms.js';
+import { enqueueForOrchestrator, fetchWorkItem, only } from '../provider/single-forms.js';
 import type { EventBody, HistoryEvent } from '../wire/event.js';
 import type { WorkItem } from '../wire/work-item.js';
 import type { OptionalHelper, ProviderUnderTest } from './provider-under-test.js';
@@ -78,9 +78,28 @@ export class Trial {
     return this.enqueue(externalRaised(instance));
   }
 
-  /** One ready instance, or `null`. */
-  fetch(params: Partial<Omit<FetchOrchestrationItems, 'limit'>> = {}): Promise<LockedOrchestrationItem | null> {
-    return fetchOrchestrationItem(this.provider, { lockTimeoutMs: LONG_LOCK_MS, ...params });
+  /**
+   * One ready instance, or `null`. Asks again while something was lost: the advisory keys
+   * of a database know no schemas, so that a neighbouring test may hold the key of an
+   * instance of the same name (provider.md 1.6).
+   */
+  async fetch(params: Partial<Omit<FetchOrchestrationItems, 'limit'>> = {}): Promise<LockedOrchestrationItem | null> {
+    let found: LockedOrchestrationItem | undefined;
+    await this.until('the lost instance is free', async () => {
+      const { items, lost } = await this.provider.fetchOrchestrationItems({
+        limit: 1,
+        lockTimeoutMs: LONG_LOCK_MS,
+        ...params,
+      });
+      found = items[0];
+      return found !== undefined || lost === 0;
+    });
+    return found ?? null;
+  }
+
+  /** A name that no neighbouring test has, for checks in which nothing may be lost to one. */
+  unique(prefix: string): string {
+    return `${prefix}-${Math.random().toString(36).slice(2)}`;
   }
 
   /** The next ready instance, which must be this one. */

@@ -60,17 +60,18 @@ export const unreadableText = checkGroup('unreadable text', (check) => {
 
   check('XR-2', 'text of one instance that nobody can parse stops no other instance', async (t) => {
     const sql = t.need('sql');
-    const broken = Object.entries(brokenTexts);
+    const broken = Object.entries(brokenTexts).map(([kind, text]) => [t.unique(kind), text] as const);
+    const healthy = t.unique('healthy');
     for (const [id] of broken) await t.create(`history-${id}`);
-    await t.create('healthy');
+    await t.create(healthy);
     for (const [id, text] of broken) {
       await sql('update history set event_data = $1 where instance_id = $2', [text, `history-${id}`]);
       await t.poke(`history-${id}`);
       await insertMessage(t, `message-${id}`, text);
     }
-    await t.poke('healthy');
+    await t.poke(healthy);
     const items = [...(await fetchReadable(t)), ...(await fetchReadable(t))];
-    t.expect(items.map(({ instance }) => instance)).toContain('healthy');
+    t.expect(items.map(({ instance }) => instance)).toContain(healthy);
     for (const [id] of broken) {
       const item = items.find(({ instance }) => instance === `history-${id}`);
       t.expect(item?.historyError).toMatch(/^Failed to deserialize history: /);
@@ -79,9 +80,10 @@ export const unreadableText = checkGroup('unreadable text', (check) => {
   });
 
   check('XR-14', 'a message that cannot be read is set aside, and its instance goes on', async (t) => {
-    await t.create('x');
-    await insertMessage(t, 'x', brokenTexts.unknownKind);
-    await t.poke('x');
+    const x = t.unique('x');
+    await t.create(x);
+    await insertMessage(t, x, brokenTexts.unknownKind);
+    await t.poke(x);
     let fetches = 0;
     let [item] = await fetchReadable(t);
     for (fetches = 1; item === undefined && fetches <= QUARANTINE_ATTEMPTS + 2; fetches++) {
@@ -89,10 +91,10 @@ export const unreadableText = checkGroup('unreadable text', (check) => {
       [item] = await fetchReadable(t);
     }
     t.expect(fetches).toBeGreaterThanOrEqual(QUARANTINE_ATTEMPTS);
-    t.expect(item?.messages).toEqual([externalRaised('x')]);
+    t.expect(item?.messages).toEqual([externalRaised(x)]);
     const aside = await t.need('sql')(
       "select lock_token from orchestrator_queue where instance_id = $1 and visible_at > '9000-01-01T00:00:00Z'::timestamptz",
-      ['x'],
+      [x],
     );
     t.expect(aside).toEqual([{ lock_token: null }]);
   });

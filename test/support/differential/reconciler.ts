@@ -1,5 +1,7 @@
 import type pg from 'pg';
 
+const GHOST_KEY = "execution_id || ':' || instance_id";
+
 /** Gives native's side the state that ours has by intention; see `intendedDifferences`. */
 export class Reconciler {
   constructor(
@@ -7,15 +9,33 @@ export class Reconciler {
     private readonly schema: string,
   ) {}
 
-  /** *execution row without instance, name, status and events*, *orphan mailbox batch* */
-  async removeGhosts(): Promise<void> {
-    await this.pool.query(
-      `delete from ${this.schema}.executions e
+  /**
+   * *execution row without instance, name, status and events*, *orphan mailbox batch*:
+   * removes the ghosts that `use` makes, but for instances whose turns said something.
+   */
+  async withoutGhosts<T>(use: () => Promise<T>, speaking: readonly string[] = []): Promise<T> {
+    const before = await this.ghosts();
+    const answer = await use();
+    const added = (await this.ghosts()).filter((ghost) => !before.includes(ghost));
+    if (added.length > 0) {
+      await this.pool.query(
+        `delete from ${this.schema}.executions
+         where ${GHOST_KEY} = any ($1::text[]) and not (instance_id = any ($2::text[]))`,
+        [added, speaking],
+      );
+    }
+    return answer;
+  }
+
+  private async ghosts(): Promise<string[]> {
+    const { rows } = await this.pool.query<{ key: string }>(
+      `select ${GHOST_KEY} as key from ${this.schema}.executions e
        where e.status = 'Running'
          and not exists (select 1 from ${this.schema}.instances i where i.instance_id = e.instance_id)
          and not exists (select 1 from ${this.schema}.history h
                          where h.instance_id = e.instance_id and h.execution_id = e.execution_id)`,
     );
+    return rows.map(({ key }) => key);
   }
 
   /** *completed-before on continued-as-new* */
@@ -34,15 +54,17 @@ export class Reconciler {
     }
   }
 
-  /** *queued children of a deleted parent*; how many were removed. */
+  /** *queued children of a deleted parent*, with their locks; how many messages were removed. */
   async removeQueuedChildren(parents: readonly string[]): Promise<number> {
     let removed = 0;
     for (let generation = [...parents]; generation.length > 0;) {
       const { rows } = await this.pool.query<{ instance_id: string }>(
-        `delete from ${this.schema}.orchestrator_queue q
+        `with starts as (delete from ${this.schema}.orchestrator_queue q
          where (q.work_item::jsonb -> 'StartOrchestration' ->> 'parent_instance') = any ($1::text[])
            and not exists (select 1 from ${this.schema}.instances i where i.instance_id = q.instance_id)
-         returning q.instance_id`,
+         returning q.instance_id),
+         locks as (delete from ${this.schema}.instance_locks where instance_id in (select instance_id from starts))
+         select instance_id from starts`,
         [generation],
       );
       removed += rows.length;

@@ -11,7 +11,7 @@ import type {
 import { only } from '../../../src/provider/single-forms.js';
 import type { WorkItem } from '../../../src/wire/work-item.js';
 import { emptyTables } from '../storage-helpers.js';
-import { INSTANCES, KEYS, OWNERS, RandomContent, TAGS } from './content.js';
+import { INSTANCES, KEYS, OWNERS, RandomContent, type RandomTurn, TAGS } from './content.js';
 import { differences } from './difference.js';
 import { SeededRandom } from './random.js';
 import type { Sides } from './sides.js';
@@ -140,17 +140,17 @@ export class Sequence {
         fetched = answer.items;
         return { items: comparableItems(fetched), lost: answer.lost };
       },
-      async () => {
-        while (theirs.length < limit) {
-          const dropped = native.orphanBatchesDropped;
-          const item = await native.fetchOrchestrationItem(lockTimeoutMs, filter);
-          if (item) theirs.push(item);
-          else if (native.orphanBatchesDropped === dropped) break;
-        }
-        return { items: comparableItems(theirs), lost: 0 };
-      },
+      () =>
+        reconcile.withoutGhosts(async () => {
+          while (theirs.length < limit) {
+            const dropped = native.orphanBatchesDropped;
+            const item = await native.fetchOrchestrationItem(lockTimeoutMs, filter);
+            if (item) theirs.push(item);
+            else if (native.orphanBatchesDropped === dropped) break;
+          }
+          return { items: comparableItems(theirs), lost: 0 };
+        }),
     );
-    await reconcile.removeGhosts();
     for (const { instance, lockToken } of fetched) {
       const theirOwn = theirs.find((item) => item.instance === instance);
       if (theirOwn) this.tokens.pair(lockToken, theirOwn.lockToken);
@@ -208,11 +208,14 @@ export class Sequence {
       `ack ${JSON.stringify(turns)}`,
       async () => settled(await ours.ackOrchestrationItems(turns)),
       () =>
-        oneByOne(turns, (turn) =>
-          native.ackOrchestrationItem({ ...turn, lockToken: this.tokens.native(turn.lockToken) }),
+        reconcile.withoutGhosts(
+          () =>
+            oneByOne(turns, (turn) =>
+              native.ackOrchestrationItem({ ...turn, lockToken: this.tokens.native(turn.lockToken) }),
+            ),
+          turns.filter(saysSomething).map(({ instance }) => instance),
         ),
     );
-    await reconcile.removeGhosts();
   }
 
   private async abandon(): Promise<void> {
@@ -566,6 +569,11 @@ export class Sequence {
     this.log.push(`wait ${ms} ms`);
     this.sides.clock.advance(ms);
   }
+}
+
+/** Whether the turn makes an execution row of its own right. */
+function saysSomething({ historyDelta, metadata }: RandomTurn): boolean {
+  return historyDelta.length > 0 || metadata.status !== undefined || metadata.orchestrationName !== undefined;
 }
 
 /** Results of a batch, as outcomes. */

@@ -115,9 +115,14 @@ export class SharedPoll<Query, Answer> {
   private nextAtMs(): number {
     if (this.hinted) return -Infinity;
     let earliest = Infinity;
-    for (const { nextAtMs } of this.waiters) if (nextAtMs < earliest) earliest = nextAtMs;
+    let deadline = Infinity;
+    for (const { nextAtMs, deadlineMs } of this.waiters) {
+      if (nextAtMs < earliest) earliest = nextAtMs;
+      if (deadlineMs < deadline) deadline = deadlineMs;
+    }
     const hintsExpected = this.clock.nowMs() - this.lastHintAtMs < HINT_MEMORY_MS;
-    return Math.max(earliest, this.lastLookAtMs + (hintsExpected ? HINTED_SPACING_MS : MIN_SPACING_MS));
+    const spaced = Math.max(earliest, this.lastLookAtMs + (hintsExpected ? HINTED_SPACING_MS : MIN_SPACING_MS));
+    return Math.min(spaced, deadline);
   }
 
   private async lookOnce(): Promise<void> {
@@ -126,7 +131,7 @@ export class SharedPoll<Query, Answer> {
     this.lastLookAtMs = nowMs;
     const due: Waiter<Query, Answer, unknown>[] = [];
     for (const waiter of this.waiters) {
-      if (waiter.nextAtMs <= nowMs) due.push(waiter);
+      if (waiter.nextAtMs <= nowMs || waiter.deadlineMs <= nowMs) due.push(waiter);
       if (due.length === MAX_QUERIES) break;
     }
     let answers: readonly Answer[];

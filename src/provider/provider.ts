@@ -246,6 +246,11 @@ export interface Provider {
    * its commit; returns the unsubscription. Spares waiters of this process a poll.
    */
   onEnded(listener: (instances: readonly string[]) => void): () => void;
+  /**
+   * Calls back after instances were deleted through this object; returns the unsubscription.
+   * What is held of instances in memory is void then: one of the same id may be another.
+   */
+  onDeleted(listener: () => void): () => void;
   /** Whether wake-ups of other processes arrive, and whether native workers may enqueue silently (design 5.4). */
   wakeUps(): { readonly listening: boolean; readonly sharedWithNative: boolean; readonly notifyTriggers: boolean };
 

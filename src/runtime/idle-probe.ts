@@ -119,10 +119,12 @@ export class IdleProbe {
 
   private async look(): Promise<void> {
     const due = await timed(this.core.clock, 'due', () => this.core.provider.due());
-    this.nextVisibleAtMs = due.nextVisibleAtMs ?? Infinity;
-    this.scheduleLook();
+    const next = due.nextVisibleAtMs ?? Infinity;
+    // A moment that has passed would be asked for again and again.
+    this.nextVisibleAtMs = next > this.core.provider.nowMs() ? next : Infinity;
     // Grows even when something is due: it may be for others, by tag or version.
     this.stepMs = Math.min(this.stepMs * 2, this.maxStepMs);
+    this.scheduleLook();
     if (due.orchestrator && this.idle.has('orchestrator')) this.wake('orchestrator');
     if (due.worker && this.idle.has('worker')) this.wake('worker');
   }

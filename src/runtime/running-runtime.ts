@@ -127,6 +127,7 @@ export class RunningRuntime {
     this.core.logger.info({ runtimeId: this.core.runtimeId, min, max }, 'the runtime starts');
     this.releases.push(
       this.core.provider.onWakeUp((queue) => this.takesAtOnce(queue)),
+      this.core.provider.onDeleted(() => this.cache.clear()),
       claimRejections((reason) => this.claimRejection(reason)),
     );
     if (this.runsOrchestrations) this.loops.push(this.orchestrationLoop.run());

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../src/base/clock.js';
 import { FakeClock } from '../../src/base/clock.js';
 import type { ProviderAdmin } from '../../src/provider/admin.js';
+import { announcingAdmin } from '../../src/provider/announcing-admin.js';
 import type {
   Abandon,
   AckOrchestrationItem,
@@ -81,6 +82,7 @@ export class MemoryProvider implements Provider {
   sharedWithNative = false;
   private nextId = 1;
   private readonly wakeListeners = new Set<(queue: QueueName) => void>();
+  private readonly deletionListeners = new Set<() => void>();
   private readonly endListeners = new Set<(instances: readonly string[]) => void>();
 
   constructor(readonly clock: Clock = new FakeClock()) {}
@@ -273,6 +275,11 @@ export class MemoryProvider implements Provider {
     return () => this.endListeners.delete(listener);
   }
 
+  onDeleted(listener: () => void): () => void {
+    this.deletionListeners.add(listener);
+    return () => this.deletionListeners.delete(listener);
+  }
+
   wakeUps() {
     return { listening: false, sharedWithNative: this.sharedWithNative, notifyTriggers: false };
   }
@@ -385,6 +392,10 @@ export class MemoryProvider implements Provider {
         if (!known) throw ProviderError.permanent('latest_execution_id', 'Instance not found');
         return known.current;
       },
+      deleteInstance: async (instance) => {
+        this.deleteInstance(instance);
+        return { instancesDeleted: 1, executionsDeleted: 0, eventsDeleted: 0, queueMessagesDeleted: 0 };
+      },
       getSystemMetrics: async () => ({
         totalInstances: this.instances.size,
         totalExecutions: 0,
@@ -401,7 +412,9 @@ export class MemoryProvider implements Provider {
         timerQueue: 0,
       }),
     };
-    return partial as ProviderAdmin;
+    return announcingAdmin(partial as ProviderAdmin, () => {
+      for (const listener of this.deletionListeners) listener();
+    });
   }
 
   async close(): Promise<void> {}

@@ -85,6 +85,7 @@ export class SteppedRuntime {
   readonly core: RuntimeCore;
   readonly parts: RunningRuntime;
   readonly client: Client;
+  private readonly runtime: Runtime;
 
   constructor(
     readonly provider: Provider,
@@ -92,12 +93,21 @@ export class SteppedRuntime {
     handlers: Handlers,
     options: RuntimeOptions = {},
   ) {
-    const runtime = new Runtime(provider, { clock, logger: silentLogger, logLevel: 'off', ...options });
-    register(runtime, handlers);
-    const { core, parts } = runtime['prepare']();
+    this.runtime = new Runtime(provider, { clock, logger: silentLogger, logLevel: 'off', ...options });
+    register(this.runtime, handlers);
+    const { core, parts } = this.runtime['prepare']();
     this.core = core;
     this.parts = parts;
-    this.client = new Client(provider, { clock });
+    this.client = new Client(provider);
+  }
+
+  /** Lets the loops run, too; {@link stop} ends them. */
+  startLoops(): void {
+    this.parts.start();
+  }
+
+  stop(): Promise<void> {
+    return this.runtime.shutdown(0);
   }
 
   /** One look at each queue; how many items were found. */

@@ -22,8 +22,12 @@ export type RunScenario = (scenario: Scenario) => Promise<void>;
  * The same scenarios on every store, with and without live executions between turns. Each
  * store is opened once for the whole list; ids keep the tests apart.
  */
-export function describeScenarios(title: string, scenarios: Readonly<Record<string, RunScenario>>): void {
-  for (const backend of BACKENDS) {
+export function describeScenarios(
+  title: string,
+  scenarios: Readonly<Record<string, RunScenario>>,
+  backends: readonly Backend['name'][] = BACKENDS.map(({ name }) => name),
+): void {
+  for (const backend of BACKENDS.filter(({ name }) => backends.includes(name))) {
     describe(`${title} on ${backend.name}`, () => {
       const clock = new FakeClock();
       let store: Awaited<ReturnType<Backend['open']>>;

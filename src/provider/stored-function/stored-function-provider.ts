@@ -53,7 +53,7 @@ export class StoredFunctionProvider extends DrizzleProvider {
 
   protected constructor(parts: ProviderParts) {
     super(parts);
-    this.functionAdmin = new StoredFunctionAdmin(parts.ctx);
+    this.functionAdmin = this.announcing(new StoredFunctionAdmin(parts.ctx));
   }
 
   /** @throws SchemaError when the functions are missing; and as `DrizzleProvider.fromDrizzle` */

@@ -1,0 +1,148 @@
+import { describe, expect, test } from '@jest/globals';
+import { FakeClock } from '../../src/base/clock.js';
+import type { Wait } from '../../src/client/shared-poll.js';
+import { SharedPoll } from '../../src/client/shared-poll.js';
+
+async function ticks(): Promise<void> {
+  for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function pollOn(answers: Map<string, number>) {
+  const clock = new FakeClock();
+  const startedAtMs = clock.nowMs();
+  const reads: { atMs: number; queries: readonly string[] }[] = [];
+  let waiting = 0;
+  const poll = new SharedPoll<string, number | undefined>(
+    clock,
+    async (queries) => {
+      reads.push({ atMs: clock.nowMs() - startedAtMs, queries });
+      return queries.map((query) => answers.get(query));
+    },
+    () => {
+      waiting += 1;
+      return () => (waiting -= 1);
+    },
+  );
+  const wait = (query: string, options: Partial<Wait<string, number | undefined, number>> = {}) =>
+    poll.wait<number>({
+      query,
+      accept: (answer) => answer,
+      timeoutMs: 1_000,
+      timedOut: () => new Error(`timed out: ${query}`),
+      firstStepMs: 5,
+      maxStepMs: 100,
+      ...options,
+    });
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed++) {
+      clock.advance(1);
+      await ticks();
+    }
+  };
+  return { poll, clock, reads, wait, pass, waiting: () => waiting };
+}
+
+describe('shared poll', () => {
+  test('R:CL-09 looks at once, then after 5, 10, 20, 40, 80, 100, 100 ms', async () => {
+    const answers = new Map<string, number>();
+    const { reads, wait, pass, clock } = pollOn(answers);
+    const answer = wait('a', { timeoutMs: Infinity });
+    await ticks();
+    await pass(400);
+    expect(reads.map(({ atMs }) => atMs)).toEqual([0, 5, 15, 35, 75, 155, 255, 355]);
+    answers.set('a', 7);
+    await pass(100);
+    expect(await answer).toBe(7);
+    expect(clock.sleeping).toBe(0);
+  });
+
+  test('a hundred waiters cost one statement per look', async () => {
+    const answers = new Map<string, number>();
+    const { reads, wait, pass } = pollOn(answers);
+    const waits = Array.from({ length: 100 }, (_, i) => wait(`q${i}`));
+    await ticks();
+    await pass(20);
+    expect(reads).toHaveLength(3);
+    expect(reads.every(({ queries }) => queries.length === 100)).toBe(true);
+    for (let i = 0; i < 100; i++) answers.set(`q${i}`, i);
+    await pass(20);
+    expect(await Promise.all(waits)).toEqual(Array.from({ length: 100 }, (_, i) => i));
+  });
+
+  test('many who come one after the other share looks that are 5 ms apart', async () => {
+    const { reads, wait, pass } = pollOn(new Map());
+    const waits = [];
+    for (let i = 0; i < 50; i++) {
+      waits.push(wait(`q${i}`, { timeoutMs: 60 }).catch(() => undefined));
+      await pass(1);
+    }
+    expect(reads.length).toBeLessThanOrEqual(50 / 5 + 1);
+    await pass(100);
+    await Promise.all(waits);
+  });
+
+  test('a time-out of 0 looks once; a deadline is kept to the millisecond', async () => {
+    const { reads, wait, pass } = pollOn(new Map());
+    const once = wait('once', { timeoutMs: 0 });
+    await expect(once).rejects.toThrow('timed out: once');
+    expect(reads).toHaveLength(1);
+    const later = wait('later', { timeoutMs: 42 });
+    const outcome = expect(later).rejects.toThrow('timed out: later');
+    await ticks();
+    await pass(41);
+    expect(reads.at(-1)?.atMs).toBeLessThan(42);
+    await pass(1);
+    await outcome;
+    expect(reads.at(-1)?.atMs).toBe(42);
+  });
+
+  test('a hint is followed at once, by whom it concerns', async () => {
+    const answers = new Map<string, number>();
+    const { poll, reads, wait, pass } = pollOn(answers);
+    const first = wait('a', { timeoutMs: Infinity, firstStepMs: 10_000, maxStepMs: 10_000 });
+    const second = wait('b', { timeoutMs: Infinity, firstStepMs: 10_000, maxStepMs: 10_000 });
+    second.catch(() => undefined);
+    await ticks();
+    await pass(3);
+    answers.set('a', 1);
+    poll.hint((query) => query === 'a');
+    await ticks();
+    expect(await first).toBe(1);
+    expect(reads.at(-1)).toEqual({ atMs: 3, queries: ['a'] });
+  });
+
+  test('an error of the store rejects those who were asked for, and only them', async () => {
+    const clock = new FakeClock();
+    let fail = true;
+    const poll = new SharedPoll<string, number>(clock, async (queries) => {
+      if (fail) throw new Error('down');
+      return queries.map(() => 1);
+    });
+    const wait = () =>
+      poll.wait<number>({
+        query: 'a',
+        accept: (answer) => answer,
+        timeoutMs: 100,
+        timedOut: () => new Error('timed out'),
+        firstStepMs: 5,
+        maxStepMs: 5,
+      });
+    await expect(wait()).rejects.toThrow('down');
+    fail = false;
+    const again = wait();
+    await ticks();
+    clock.advance(5);
+    expect(await again).toBe(1);
+  });
+
+  test('hints are subscribed to only while somebody waits', async () => {
+    const answers = new Map([['a', 1]]);
+    const { wait, waiting } = pollOn(answers);
+    expect(waiting()).toBe(0);
+    const answer = wait('a');
+    expect(waiting()).toBe(1);
+    await answer;
+    await ticks();
+    expect(waiting()).toBe(0);
+  });
+});

@@ -2,12 +2,12 @@ import { exponentialDelayMs } from '../../base/backoff.js';
 import { sleepReal } from '../../base/clock.js';
 import type { Ms } from '../provider.js';
 import { ProviderError, UnsupportedError } from '../provider-error.js';
+import { DEFAULT_ACQUIRE_TIMEOUT_MS } from './drivers/acquire.js';
 import type { DrizzleDatabase } from './drivers/index.js';
 import { lockDirectory } from './lock-directory.js';
 import type { ConnectOptions } from './options.js';
 
 const DEFAULT_MAX_CONNECTIONS = 10;
-const DEFAULT_ACQUIRE_TIMEOUT_MS: Ms = 30_000;
 const RETRY_FROM_MS: Ms = 100;
 const RETRY_UP_TO_MS: Ms = 2_000;
 

@@ -28,6 +28,8 @@ export interface DrizzleProviderOptions {
    * @defaultValue `true`
    */
   readonly namedStatements?: boolean | undefined;
+  /** How long an operation waits for a connection, in ms. @defaultValue `30_000` */
+  readonly acquireTimeoutMs?: number | undefined;
   /** The database is a single `pg.Client` that nothing else uses. @defaultValue `false` */
   readonly exclusive?: boolean | undefined;
   /** Whether `close()` also closes the database's client. @defaultValue `false`, `true` where connecting opened it */
@@ -61,8 +63,6 @@ export interface ConnectOptions extends DrizzleProviderOptions {
    * @defaultValue the environment's `DUROXIDE_PG_POOL_MAX`, else `10`
    */
   readonly maxConnections?: number | undefined;
-  /** How long an operation waits for a connection, in ms. @defaultValue `30_000` */
-  readonly acquireTimeoutMs?: number | undefined;
   /**
    * How long connecting goes on trying while the server cannot be reached, in ms; `0`
    * tries once.

@@ -51,14 +51,14 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /**
- * COMMIT was sent and the connection was lost before its answer: the transaction may
- * have happened (P:T-35). Never repeat it.
+ * COMMIT was sent and nobody knows its answer, mostly because the connection was lost:
+ * the transaction may have happened (P:T-35). Never repeat it.
  */
 export class CommitUnknownError extends Error {
   override readonly name = 'CommitUnknownError';
 
-  constructor(cause: unknown) {
-    super('the connection was lost after COMMIT was sent', { cause });
+  constructor(cause: unknown, reason = 'the connection was lost after COMMIT was sent') {
+    super(reason, { cause });
   }
 }
 

@@ -1,6 +1,7 @@
 import { consoleLogger, type Logger } from '../../../base/logger.js';
 import { UnsupportedError } from '../../provider-error.js';
 import { type Driver, DRIVER_OF_CLIENT } from '../executor.js';
+import { DEFAULT_ACQUIRE_TIMEOUT_MS } from './acquire.js';
 import { GenericDriver, isDrizzle } from './generic.js';
 import { isPgClient, isPgPool, takesBatches } from './node-postgres-client.js';
 import { exclusivePool } from './node-postgres-exclusive.js';
@@ -17,6 +18,11 @@ export interface DriverOptions {
   readonly namedStatements?: boolean | undefined;
   /** A single `pg.Client` is given that nobody else uses. @defaultValue `false` */
   readonly exclusive?: boolean | undefined;
+  /**
+   * How long to wait for a connection, in ms; the pool's own limit may be shorter.
+   * @defaultValue `30_000`
+   */
+  readonly acquireTimeoutMs?: number | undefined;
   /** Whether closing the provider closes the client behind the database. @defaultValue `false` */
   readonly ownsClient?: boolean | undefined;
   /** Whether the password is a token that is replaced from time to time. @defaultValue `false` */
@@ -36,11 +42,12 @@ export interface DrizzleDatabase {
  */
 export function driverFor(db: DrizzleDatabase, options: DriverOptions = {}): Driver {
   const client = db.$client;
-  const { namedStatements = true, exclusive = false, ownsClient = false, logger = consoleLogger } = options;
-  const nodePostgres = { namedStatements, logger, ownsPool: ownsClient, rotatesTokens: options.rotatesTokens };
+  const { namedStatements = true, exclusive = false, ownsClient = false, logger = consoleLogger, rotatesTokens } = options;
+  const { acquireTimeoutMs = DEFAULT_ACQUIRE_TIMEOUT_MS } = options;
+  const nodePostgres = { namedStatements, acquireTimeoutMs, logger, ownsPool: ownsClient, rotatesTokens };
   if (bringsDriver(client)) return client[DRIVER_OF_CLIENT](options);
   if (isPgPool(client) && takesBatches(client.Client)) return new NodePostgresDriver(client, nodePostgres);
-  if (isPglite(client)) return new PgliteDriver(client, { ownsClient });
+  if (isPglite(client)) return new PgliteDriver(client, { ownsClient, acquireTimeoutMs });
   if (isPostgresJs(client)) return new PostgresJsDriver(client, { namedStatements, ownsClient });
   if (isPgClient(client) && takesBatches(client.constructor)) {
     if (exclusive) return new NodePostgresDriver(exclusivePool(client), { ...nodePostgres, isExclusive: true });

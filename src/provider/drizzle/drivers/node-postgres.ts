@@ -1,6 +1,8 @@
 import type { Logger } from '../../../base/logger.js';
+import type { Ms } from '../../provider.js';
 import { UnsupportedError } from '../../provider-error.js';
 import type { Driver, Executor, ScopeExecutor, Transaction } from '../executor.js';
+import { inAcquireTime } from './acquire.js';
 import { isConnectionError, markConnectionError, markTokenRotation, serverErrorOf } from './connection-errors.js';
 import type { BatchClass } from './node-postgres-batch.js';
 import { batchClassFor, isPgClient, type PgClient, type PgPool, type PgPoolClient } from './node-postgres-client.js';
@@ -11,6 +13,7 @@ import { StatementNames } from './statement-names.js';
 
 export interface NodePostgresOptions {
   readonly namedStatements: boolean;
+  readonly acquireTimeoutMs: Ms;
   readonly logger: Logger;
   /** Whether `close` ends the pool. */
   readonly ownsPool: boolean;
@@ -109,7 +112,8 @@ export class NodePostgresDriver implements Driver {
     for (let tries = 0; tries < MAX_UNCLEAN_CLIENTS; tries++) {
       let client: PgPoolClient;
       try {
-        client = await this.pool.connect();
+        const { acquireTimeoutMs } = this.options;
+        client = await inAcquireTime(acquireTimeoutMs, this.pool.connect(), (late) => late.release());
       } catch (error) {
         throw this.loginError(error);
       }

@@ -1,3 +1,4 @@
+import type { Ms } from '../../provider.js';
 import type {
   Driver,
   Executor,
@@ -8,7 +9,8 @@ import type {
   Transaction,
 } from '../executor.js';
 import type { Cell, Statement } from '../statement.js';
-import { markConnectionError } from './connection-errors.js';
+import { inAcquireTime } from './acquire.js';
+import { CommitUnknownError, markConnectionError } from './connection-errors.js';
 import { performInTransaction } from './first-error.js';
 import { parameterText } from './parameter-text.js';
 
@@ -27,6 +29,7 @@ interface PgliteQueries {
 
 interface PgliteTransaction extends PgliteQueries {
   readonly closed: boolean;
+  rollback(): Promise<void>;
 }
 
 /** What we use of a `PGlite`, told by its shape: the package is an optional peer. */
@@ -73,7 +76,7 @@ export class PgliteDriver implements Driver {
 
   constructor(
     private readonly client: PgliteClient,
-    private readonly options: { readonly ownsClient: boolean },
+    private readonly options: { readonly ownsClient: boolean; readonly acquireTimeoutMs: Ms },
   ) {
     const types = [...RESULT_TYPES, ...Object.keys(client.parsers ?? {})];
     this.queryOptions = {
@@ -83,19 +86,55 @@ export class PgliteDriver implements Driver {
     };
   }
 
-  async withConnection<T>(use: (executor: Executor) => Promise<T>): Promise<T> {
-    return use(new PgliteExecutor(this.client, this.queryOptions));
+  withConnection<T>(use: (executor: Executor) => Promise<T>): Promise<T> {
+    const executor = new PgliteExecutor(this.client, this.queryOptions);
+    const { acquireTimeoutMs } = this.options;
+    // A statement that nobody waits for any more has no effect that matters: it reads, or it notifies.
+    const inTime = <R>(answer: Promise<R>) => inAcquireTime(acquireTimeoutMs, answer, () => {});
+    return use({
+      run: (statement, values) => inTime(executor.run(statement, values)),
+      script: (sql) => executor.script(sql),
+    });
   }
 
   withTransaction<T>(use: (tx: Transaction) => Promise<T>): Promise<T> {
-    return performInTransaction(
-      (work) => this.client.transaction((tx) => work(new PgliteExecutor(tx, this.queryOptions))),
-      use,
-    );
+    return performInTransaction((work) => this.begin((tx) => work(new PgliteExecutor(tx, this.queryOptions))), use);
   }
 
-  runAlone<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]> {
-    return new PgliteExecutor(this.client, this.queryOptions).run(statement, values);
+  /** PGlite's mutex cannot be left: a transaction that comes too late is rolled back instead. */
+  private async begin(work: (tx: PgliteTransaction) => Promise<void>): Promise<void> {
+    let begun: (isInTime: boolean) => void = () => {};
+    const beginning = new Promise<boolean>((resolve) => (begun = resolve));
+    let isWaitedFor = true;
+    const ended = this.client.transaction(async (tx) => {
+      begun(true);
+      if (!isWaitedFor) return tx.rollback();
+      await work(tx);
+    });
+    // A failure of the BEGIN is reported by `ended`.
+    ended.catch(() => begun(false));
+    try {
+      await inAcquireTime(this.options.acquireTimeoutMs, beginning, () => {});
+    } catch (error) {
+      isWaitedFor = false;
+      throw error;
+    }
+    await ended;
+  }
+
+  /** Without BEGIN and COMMIT, which are a third of the cost. It cannot be taken back once it waits. */
+  async runAlone<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]> {
+    const answer = new PgliteExecutor(this.client, this.queryOptions).run(statement, values);
+    let isLate = true;
+    answer.then(
+      () => (isLate = false),
+      () => (isLate = false),
+    );
+    try {
+      return await inAcquireTime(this.options.acquireTimeoutMs, answer, () => {});
+    } catch (error) {
+      throw isLate ? new CommitUnknownError(error, (error as Error).message) : error;
+    }
   }
 
   scopeOf(tx: unknown): ScopeExecutor | undefined {

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { PGlite } from '@electric-sql/pglite';
 import { sql } from 'drizzle-orm';
 import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
+import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
 import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
 import pg from 'pg';
 import postgres from 'postgres';
@@ -316,4 +318,39 @@ test('C-40 transactions are READ COMMITTED whatever the default', async () => {
   expect(await driver.withTransaction((tx) => tx.run(level))).toEqual(['read committed']);
   expect(await driver.withConnection((executor) => executor.run(level))).toEqual(['serializable']);
   await close();
+});
+
+/** Making a PGlite takes a second or two, and many more on a machine that is busy. */
+const SLOW_MS = 180_000;
+
+describe('a call that would wait for itself', () => {
+  const waitsForItself = /waits for itself: use within\(tx\)/;
+
+  test('C-10 is refused on a pool of one, and does not keep the connection afterwards', async () => {
+    const { driver, pool, close } = openPg(databaseUrl(), { max: 1 }, { acquireTimeoutMs: 50 });
+    await drizzlePg(pool).transaction(async () => {
+      await expect(driver.withTransaction((tx) => tx.run(insert, { n: 1 }))).rejects.toThrow(waitsForItself);
+      await expect(driver.withConnection((executor) => executor.run(count))).rejects.toThrow(waitsForItself);
+    });
+    expect(await driver.withConnection((executor) => executor.run(count))).toEqual([0]);
+    await close();
+  });
+
+  test('C-10 is refused on PGlite, and has no effect afterwards', async () => {
+    const client = await PGlite.create();
+    const driver = driverFor(drizzlePglite(client), { acquireTimeoutMs: 50, logger: silentLogger });
+    await client.exec('create table numbers (n bigint)');
+    const insertHere = compile(sql`insert into numbers values (1)`, noRow);
+    const countHere = compile(sql`select count(*) from numbers`, ([n]) => integerCell(n));
+    await client.transaction(async () => {
+      await expect(driver.withTransaction((tx) => tx.run(insertHere))).rejects.toThrow(waitsForItself);
+      await expect(driver.withConnection((executor) => executor.run(countHere))).rejects.toThrow(waitsForItself);
+    });
+    expect(await driver.withConnection((executor) => executor.run(countHere))).toEqual([0]);
+    // A statement alone cannot be taken back: it is carried out when the transaction is over.
+    const late = client.transaction(() => driver.runAlone!(insertHere).catch((reason: unknown) => reason));
+    expect(await late).toBeInstanceOf(CommitUnknownError);
+    expect(await driver.withConnection((executor) => executor.run(countHere))).toEqual([1]);
+    await client.close();
+  }, SLOW_MS);
 });

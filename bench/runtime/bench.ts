@@ -96,10 +96,10 @@ export class Bench {
 
 /** A goal that a figure should reach or exceed. */
 export function atLeast(text: string, value: number, limit: number): Goal {
-  return { text: `${text}: at least ${limit}`, value, met: value >= limit };
+  return { text: `${text}: at least ${limit}`, value, met: Number.isFinite(value) && value >= limit };
 }
 
 /** A goal that a figure should not exceed. */
 export function atMost(text: string, value: number, limit: number): Goal {
-  return { text: `${text}: at most ${limit}`, value, met: value <= limit };
+  return { text: `${text}: at most ${limit}`, value, met: Number.isFinite(value) && value <= limit };
 }

@@ -204,8 +204,14 @@ class Execution implements LiveExecution {
     const goesOn = acknowledgement.result.kind === 'continued';
     this.turn = undefined; // with it the events of history
     this.state = goesOn ? 'resting' : 'over';
+    const { result, historyDelta, workerItems, orchestratorItems, cancelledActivities, metadata } = acknowledgement;
     return {
-      ...acknowledgement,
+      result,
+      historyDelta,
+      workerItems,
+      orchestratorItems,
+      cancelledActivities,
+      metadata,
       executionId: this.executionId,
       lastEvent: acknowledgement.historyDelta.at(-1) ?? ledger.last,
       eventCount: turn.persisted + acknowledgement.historyDelta.length,

@@ -37,13 +37,16 @@ export interface LimitContext {
 
 /** The first limit that the events of a turn break, if any. */
 export function findLimitViolation(delta: readonly HistoryEvent[], context: LimitContext): LimitViolation | undefined {
-  const ours = delta.flatMap((event) => {
-    const message = violationOfOurs(event, context);
-    return message === undefined ? [] : [{ event, message }];
-  });
-  const message = violationOfNative(delta, context.seedKeys) ?? ours[0]?.message;
-  if (message === undefined) return undefined;
-  return { message, unstorable: new Set(ours.map(({ event }) => event)) };
+  const unstorable = new Set<HistoryEvent>();
+  let ours: string | undefined;
+  for (const event of delta) {
+    const broken = violationOfOurs(event, context);
+    if (broken === undefined) continue;
+    unstorable.add(event);
+    ours ??= broken;
+  }
+  const message = violationOfNative(delta, context.seedKeys) ?? ours;
+  return message === undefined ? undefined : { message, unstorable };
 }
 
 /** Number of keys that the limit counts: the snapshot and the changes of this turn. */

@@ -11,9 +11,9 @@ import type { Sides } from '../support/differential/sides.js';
 import { NativeFunctions } from '../support/native-functions.js';
 import { openDrizzleProvider } from '../support/open-drizzle-provider.js';
 
-/** Again with `DDZ_DIFFERENTIAL_SEED=<seed> DDZ_DIFFERENTIAL_SEQUENCES=1`. */
-const seed = Number(process.env['DDZ_DIFFERENTIAL_SEED'] ?? Math.floor(Math.random() * 1e9));
-const sequences = Number(process.env['DDZ_DIFFERENTIAL_SEQUENCES'] ?? 150);
+/** Again with `DDZ_SEED=<seed> DDZ_SEQUENCES=1`. */
+const seed = Number(process.env['DDZ_SEED'] ?? Math.floor(Math.random() * 1e9));
+const sequences = Number(process.env['DDZ_SEQUENCES'] ?? 150);
 const OPERATIONS = 50;
 const PER_TEST = 25;
 

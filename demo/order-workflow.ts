@@ -38,6 +38,6 @@ function* ship(ctx: OrchestrationContext, input: Order): Generator<unknown, unkn
 }
 
 export const orderOrchestrations: Record<string, GeneratorOrchestration> = {
-  Order: order as GeneratorOrchestration,
-  Ship: ship as GeneratorOrchestration,
+  Order: order,
+  Ship: ship,
 };

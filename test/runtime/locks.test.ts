@@ -144,7 +144,7 @@ describe('lock keeper', () => {
 describe('activities and their locks', () => {
   /** An activity that ends when the test says so. */
   function longActivity() {
-    let end = (_value: unknown) => {};
+    let end: (value: unknown) => void = () => {};
     const contexts: any[] = [];
     return {
       contexts,

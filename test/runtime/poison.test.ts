@@ -188,10 +188,10 @@ describe('suspects run alone', () => {
       const original = processor.runner.run.bind(processor.runner);
       const acks = provider.ackOrchestrationItems.bind(provider);
       provider.ackOrchestrationItems = async (turns) => (dead ? new Promise(() => {}) : acks(turns));
-      processor.runner.run = ((item: { instance: string }, ...rest: unknown[]) => {
+      processor.runner.run = (item: { instance: string }, ...rest: unknown[]) => {
         if (item.instance === 'bad') dead = true;
         return (original as (...args: unknown[]) => unknown)(item, ...rest);
-      }) as never;
+      };
       for (let steps = 0; steps < 5 && !dead; steps++) {
         await Promise.race([run.runOnce(), new Promise((resolve) => setTimeout(resolve, 20))]);
         if (!dead) await runtime.parts.activities.runOnce();

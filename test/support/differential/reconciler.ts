@@ -11,18 +11,14 @@ export class Reconciler {
 
   /**
    * *execution row without instance, name, status and events*, *orphan mailbox batch*:
-   * removes the ghosts that `use` makes, but for instances whose turns said something.
+   * removes the ghosts that `use` makes.
    */
-  async withoutGhosts<T>(use: () => Promise<T>, speaking: readonly string[] = []): Promise<T> {
+  async withoutGhosts<T>(use: () => Promise<T>): Promise<T> {
     const before = await this.ghosts();
     const answer = await use();
     const added = (await this.ghosts()).filter((ghost) => !before.includes(ghost));
     if (added.length > 0) {
-      await this.pool.query(
-        `delete from ${this.schema}.executions
-         where ${GHOST_KEY} = any ($1::text[]) and not (instance_id = any ($2::text[]))`,
-        [added, speaking],
-      );
+      await this.pool.query(`delete from ${this.schema}.executions where ${GHOST_KEY} = any ($1::text[])`, [added]);
     }
     return answer;
   }

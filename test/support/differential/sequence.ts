@@ -208,13 +208,10 @@ export class Sequence {
       `ack ${JSON.stringify(turns)}`,
       async () => settled(await ours.ackOrchestrationItems(turns)),
       () =>
-        reconcile.withoutGhosts(
-          () =>
-            oneByOne(turns, (turn) =>
-              native.ackOrchestrationItem({ ...turn, lockToken: this.tokens.native(turn.lockToken) }),
-            ),
-          turns.filter(saysSomething).map(({ instance }) => instance),
-        ),
+        oneByOne(turns, (turn) => {
+          const ack = () => native.ackOrchestrationItem({ ...turn, lockToken: this.tokens.native(turn.lockToken) });
+          return saysSomething(turn) ? ack() : reconcile.withoutGhosts(ack);
+        }),
     );
   }
 

@@ -99,8 +99,12 @@ export const sessions = checkGroup('sessions', (check) => {
     t.expect(await t.provider.renewSessionLock(renewal('A', { idleTimeoutMs: 0 }))).toBe(0);
   });
 
-  check('SE-12', 'an owner without sessions renews none', async (t) => {
+  check('SE-12', 'an owner without sessions renews none, also not those of others', async (t) => {
     t.expect(await t.provider.renewSessionLock(renewal('A'))).toBe(0);
+    await t.schedule(inSession(1));
+    await t.takeWork(1, ownedBy('B'));
+    t.expect(await t.provider.renewSessionLock(renewal('A'))).toBe(0);
+    t.expect(await t.provider.renewSessionLock(renewal('B'))).toBe(1);
   });
 
   check('SE-13', 'the sweep removes an ended session without items', async (t) => {

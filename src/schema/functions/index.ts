@@ -14,6 +14,7 @@ import { statusAndValues } from './status-and-values.js';
 import { argumentTypes, type StoredFunction } from './stored-function.js';
 import { workItems } from './work-items.js';
 
+export { selectOwnFunctions } from './ownership.js';
 export { argumentTypes, createFunctionStatement, storedBodyHash, type StoredFunction } from './stored-function.js';
 
 /**
@@ -37,5 +38,5 @@ export function storedFunctions(name: string): readonly StoredFunction[] {
     deletion,
   ].flatMap((family) => family(s));
   const functions = working.map((stored) => `${stored.name}(${argumentTypes(stored)})`);
-  return [...working, ...cleanup({ tables: allTableNames, functions })(s)];
+  return [...working, ...cleanup({ schema: name, tables: allTableNames, functions })(s)];
 }

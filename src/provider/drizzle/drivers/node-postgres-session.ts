@@ -16,8 +16,23 @@ const BEGIN: BatchPart = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED', name: u
 /**
  * Our statements are prepared once and run with every size of array. Left alone, the
  * server plans those with small arrays anew each time, which costs more than running them.
+ * A plan that is kept must not depend on how full the tables were when it was made: one
+ * made on empty tables would scan them whole until the first ANALYZE. Every statement
+ * in a transaction of ours finds its rows by key, so only such plans are allowed.
  */
-const GENERIC_PLANS: BatchPart = { text: 'SET LOCAL plan_cache_mode = force_generic_plan', name: undefined, values: [] };
+const KEPT_PLANS: Statement<void> = {
+  text: `select ${[
+    ['plan_cache_mode', 'force_generic_plan'],
+    ['enable_seqscan', 'off'],
+    ['enable_hashjoin', 'off'],
+    ['enable_mergejoin', 'off'],
+  ]
+    .map(([name, value]) => `set_config('${name}', '${value}', true)`)
+    .join(', ')}`,
+  name: 'ddz_kept_plans',
+  bind: () => [],
+  decode: () => {},
+};
 const COMMIT: BatchPart = { text: 'COMMIT', name: undefined, values: [] };
 
 export interface SessionOptions {
@@ -159,7 +174,7 @@ export class PgTransaction extends PgSession implements Transaction {
     while (this.pending.length > 0) {
       const batch = this.pending;
       this.pending = [];
-      if (!this.begun && batch[0]?.part !== BEGIN) batch.unshift(unasked(BEGIN), unasked(GENERIC_PLANS));
+      if (!this.begun && batch[0]?.part !== BEGIN) batch.unshift(unasked(BEGIN), unasked(this.partOf(KEPT_PLANS, {})));
       this.begun = true;
       await this.exchange(batch);
     }

@@ -1,4 +1,3 @@
-import { UnsupportedError } from '../../provider-error.js';
 import type {
   Driver,
   Executor,
@@ -15,6 +14,7 @@ import type { Ms } from '../../provider.js';
 import { markConnectionError, serverErrorOf } from './connection-errors.js';
 import { performInTransaction, type TransactionRunner } from './first-error.js';
 import { parameterText } from './parameter-text.js';
+import { markOwnRows, type RowTransform, sparingOwnRows } from './postgres-js-rows.js';
 
 /** A query of postgres-js; it is sent when somebody waits for it, or by `execute`. */
 interface Query extends PromiseLike<unknown> {
@@ -41,7 +41,7 @@ export interface PostgresJsClient extends PostgresJsQueries {
   readonly options: {
     readonly max?: number;
     readonly parsers: object;
-    readonly transform?: { readonly row?: { readonly from?: unknown } };
+    readonly transform?: { readonly row?: RowTransform };
   };
   begin(options: string, use: (sql: PostgresJsTransaction) => Promise<void>): Promise<unknown>;
   listen(
@@ -85,16 +85,11 @@ export class PostgresJsDriver implements Driver {
   readonly kind = 'postgres-js';
   private readonly statements: PostgresJsStatements;
 
-  /** @throws UnsupportedError for a client that transforms rows */
   constructor(
     private readonly client: PostgresJsClient,
     private readonly options: PostgresJsOptions,
   ) {
-    if (typeof client.options.transform?.row?.from === 'function') {
-      throw new UnsupportedError(
-        'a postgres-js client with transform.row changes every row it reads: hand in one without it',
-      );
-    }
+    sparingOwnRows(client.options.transform?.row);
     this.statements = new PostgresJsStatements(options.namedStatements);
   }
 
@@ -210,7 +205,8 @@ class PostgresJsStatements {
         const { generation } = this;
         const text = generation === 0 ? statement.text : `${statement.text} /* ${generation} */`;
         try {
-          const rows = await client.unsafe(text, parameters, { prepare: this.prepare, simple: false }).raw().execute();
+          const query = client.unsafe(text, parameters, { prepare: this.prepare, simple: false }).raw();
+          const rows = await markOwnRows(query).execute();
           return (rows as (Buffer | null)[][]).map((cells) => statement.decode(cells.map(cellOf)));
         } catch (error) {
           if (serverErrorOf(error)?.code === FEATURE_NOT_SUPPORTED && generation === this.generation) this.generation++;

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { InstanceState } from '../../provider.js';
 import type { ProviderContext } from '../context.js';
 import { integerCell, textCell } from '../statement.js';
-import { readStatement } from '../transaction.js';
+import { runStatement } from '../transaction.js';
 
 export interface InstanceStates {
   readonly instances: readonly string[];
@@ -36,5 +36,5 @@ export async function instanceStates(
       customStatusVersion: integerCell(customStatusVersion),
     }),
   );
-  return readStatement(ctx, 'instance_states', statement, { ids: [...new Set(ids)] });
+  return runStatement(ctx, 'instance_states', statement, { ids: [...new Set(ids)] });
 }

@@ -18,12 +18,14 @@ const BEGIN: BatchPart = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED', name: u
  * server plans those with small arrays anew each time, which costs more than running them.
  * A plan that is kept must not depend on how full the tables were when it was made: one
  * made on empty tables would scan them whole until the first ANALYZE. Every statement
- * in a transaction of ours finds its rows by key, so only such plans are allowed.
+ * in a transaction of ours finds its rows by key, so only such plans are allowed; and only
+ * plain index scans, because bitmap scans never forget the dead entries that queues leave.
  */
 const KEPT_PLANS: Statement<void> = {
   text: `select ${[
     ['plan_cache_mode', 'force_generic_plan'],
     ['enable_seqscan', 'off'],
+    ['enable_bitmapscan', 'off'],
     ['enable_hashjoin', 'off'],
     ['enable_mergejoin', 'off'],
   ]

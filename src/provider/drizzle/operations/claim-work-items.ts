@@ -6,6 +6,7 @@ import { type Cell, integerCell, type Statement, textCell } from '../statement.j
 import type { StoredMessage } from './decode-messages.js';
 import { newTokenPrefix } from './lock-token.js';
 import { moment } from './moment.js';
+import { unindexed } from './unindexed.js';
 
 /** A worker item that is ours now, not parsed yet. */
 export interface ClaimedWork extends StoredMessage {
@@ -74,6 +75,7 @@ function claimValues(params: WorkClaimParams, tokenPrefix: string): SqlValues {
 }
 
 const value = (name: string) => sql.placeholder(name);
+const isVisible = sql`q.visible_at <= ${value('nowAt')}`;
 
 /**
  * Looks and claims in one statement. The window is filled by both partial indexes in
@@ -89,7 +91,7 @@ function claimStatement(ctx: ProviderContext, params: WorkClaimParams): Statemen
     `fetch work: ${window} ${tagFilter.kind} ${reach}${isBounded ? ' bounded' : ''}`,
     () => sql`with seen as (${windowOf(ctx, params)}), ${isBounded ? newSessions(ctx) : sql``}picked as (
         select q.id from ${queue} q
-        where q.id in (select id from seen) and q.visible_at <= ${value('nowAt')}
+        where q.id in (select id from seen) and ${unindexed(isVisible)}
           and (q.lock_token is null or q.locked_until <= ${value('nowMs')}) ${isBounded ? isOfPickedSession(ctx) : sql``}
         order by q.id limit ${value('limit')} for update skip locked
       ), claimed as (
@@ -108,13 +110,13 @@ function claimStatement(ctx: ProviderContext, params: WorkClaimParams): Statemen
 function windowOf(ctx: ProviderContext, { window, tagFilter, reach }: WorkClaimParams): SQL {
   const queue = ctx.tables.workerQueue;
   const size = sql.raw(String(window));
-  const fits = sql`q.visible_at <= ${value('nowAt')} and ${hasTag(tagFilter)} and ${isWithinReach(ctx, reach)}`;
+  const fits = sql`${hasTag(tagFilter)} and ${isWithinReach(ctx, reach)}`;
   return sql`select r.* from (select q.id, q.session_id from ${queue} q
-      where q.lock_token is null and ${fits}
+      where q.lock_token is null and ${isVisible} and ${fits}
       order by q.visible_at, q.id limit ${size}) r
     union all
     select x.* from (select q.id, q.session_id from ${queue} q
-      where q.lock_token is not null and q.locked_until <= ${value('nowMs')} and ${fits}
+      where q.lock_token is not null and q.locked_until <= ${value('nowMs')} and ${unindexed(isVisible)} and ${fits}
       order by q.locked_until limit ${size}) x`;
 }
 

@@ -4,6 +4,7 @@ import type { ProviderContext } from '../context.js';
 import { type Cell, optionalIntegerCell, type Statement, textCell } from '../statement.js';
 import { readStatement } from '../transaction.js';
 import { moment } from './moment.js';
+import { unindexed } from './unindexed.js';
 
 const OPERATION = 'due';
 /** Ready rows that are looked at: enough to see past the messages of an instance that is in its turn. */
@@ -47,7 +48,7 @@ function dueStatement(ctx: ProviderContext): Statement<DueRow> {
 function dueQuery(ctx: ProviderContext): SQL {
   const { orchestratorQueue, workerQueue, instanceLocks } = ctx.tables;
   const isVisible = sql`q.visible_at <= ${value('nowAt')}`;
-  const isExpired = sql`q.lock_token is not null and q.locked_until <= ${value('nowMs')} and ${isVisible}`;
+  const isExpired = sql`q.lock_token is not null and q.locked_until <= ${value('nowMs')} and ${unindexed(isVisible)}`;
   const nextOf = (queue: typeof orchestratorQueue | typeof workerQueue): SQL => sql`select n.* from
     (select 'next' as kind, (extract(epoch from q.visible_at) * 1000)::bigint as at_ms from ${queue} q
       where q.lock_token is null and q.visible_at > ${value('nowAt')} order by q.visible_at, q.id limit 1) n`;

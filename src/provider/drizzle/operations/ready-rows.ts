@@ -3,6 +3,7 @@ import type { Ms } from '../../provider.js';
 import type { ProviderContext } from '../context.js';
 import type { SqlValues } from '../executor.js';
 import { moment } from './moment.js';
+import { unindexed } from './unindexed.js';
 import { isWithinRange, rangeValues, type VersionRange } from './version-range.js';
 
 /*
@@ -32,7 +33,7 @@ const isVisible = sql`q.visible_at <= ${value('nowAt')}`;
 const isWanted = sql`q.instance_id <> all(${value('except')}::text[])`;
 // Each is the predicate of a partial index.
 export const isFree: SQL = sql`q.lock_token is null and ${isVisible} and ${isWanted}`;
-export const isExpired: SQL = sql`q.lock_token is not null and q.locked_until <= ${value('nowMs')} and ${isVisible} and ${isWanted}`;
+export const isExpired: SQL = sql`q.lock_token is not null and q.locked_until <= ${value('nowMs')} and ${unindexed(isVisible)} and ${isWanted}`;
 
 /**
  * The tables that say whether the instance of a row of `w` may run. Lock rows are

@@ -60,9 +60,10 @@ interface IdentityPackage {
 async function defaultCredential(): Promise<TokenCredential> {
   let identity: IdentityPackage;
   try {
-    // By a variable: the package is no dependency, and compilers and bundlers look for literals.
+    // By a variable: the package is an optional peer, and compilers and bundlers look for literals.
     identity = (await import(IDENTITY_PACKAGE)) as IdentityPackage;
   } catch (cause) {
+    if (!isMissing(cause)) throw cause;
     throw new UnsupportedError(
       `the package ${IDENTITY_PACKAGE} is needed for this: npm install ${IDENTITY_PACKAGE}, or pass a credential`,
       { cause },
@@ -83,4 +84,11 @@ async function defaultCredential(): Promise<TokenCredential> {
     }
   });
   return new identity.ChainedTokenCredential(...usable);
+}
+
+/** Whether it is the package that was not found, and not something that it wanted to load. */
+function isMissing(error: unknown): boolean {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  const notFound = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
+  return notFound && typeof message === 'string' && message.includes(`'${IDENTITY_PACKAGE}'`);
 }

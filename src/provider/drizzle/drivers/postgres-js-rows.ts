@@ -3,49 +3,44 @@
  * changes every row, raw ones included. Ours must come as the server sent them (C-22), and
  * the application's queries on the same client must go on being transformed.
  *
- * The row parser asks the query whether it is raw before it fills a row, and hands the row
+ * The row parser asks the query whether it is raw while it fills a row, and hands the row
  * to the transform in the same tick. So our queries answer that question with a note, and
- * the transform lets a row through that follows one.
+ * the transform lets the row through that follows one.
  */
 
-/** What a client's options say about rows; shared by all its connections. */
+const SPARES = Symbol.for('duroxide-drizzle.spares-own-rows');
+
+/** What a client's options say about rows; one object for all connections of the client. */
 export interface RowTransform {
   from?: ((row: unknown) => unknown) | undefined;
+  /** Set once it lets our rows through; by a symbol of all copies of this package, which may share a client. */
+  [SPARES]?: { nextRowIsOurs: boolean };
 }
 
-const SPARES_OWN_ROWS = Symbol.for('duroxide-drizzle.spares-own-rows');
-
-/** Where two copies of this package meet on one client: the note is the client's, not the copy's. */
-interface SparingTransform {
-  (row: unknown): unknown;
-  [SPARES_OWN_ROWS]?: true;
+/**
+ * Makes the transform of a client, if it has one, leave our rows alone.
+ * @returns what marks a raw query as ours
+ */
+export function sparingOwnRows(transform: RowTransform | undefined): <Query extends object>(query: Query) => Query {
+  const original = transform?.from;
+  if (transform === undefined || typeof original !== 'function') return (query) => query;
+  const note = transform[SPARES] ?? install(transform, original);
+  return (query) =>
+    Object.defineProperty(query, 'isRaw', {
+      get() {
+        note.nextRowIsOurs = true;
+        return true;
+      },
+    });
 }
 
-/** Global, because two copies of the package may share a client. A flag of one synchronous call. */
-const NOTE = Symbol.for('duroxide-drizzle.own-row');
-const notes = globalThis as unknown as Record<symbol, boolean | undefined>;
-
-/** Makes the transform of a client, if it has one, leave our rows alone. Once per client. */
-export function sparingOwnRows(transform: RowTransform | undefined): void {
-  const original: SparingTransform | undefined = transform?.from;
-  if (transform === undefined || typeof original !== 'function' || original[SPARES_OWN_ROWS]) return;
-  const sparing: SparingTransform = (row) => {
-    if (notes[NOTE] !== true) return original(row);
-    notes[NOTE] = false;
+function install(transform: RowTransform, original: (row: unknown) => unknown): { nextRowIsOurs: boolean } {
+  const note = { nextRowIsOurs: false };
+  transform[SPARES] = note;
+  transform.from = (row) => {
+    if (!note.nextRowIsOurs) return original(row);
+    note.nextRowIsOurs = false;
     return row;
   };
-  sparing[SPARES_OWN_ROWS] = true;
-  transform.from = sparing;
-}
-
-/** Marks the rows of a raw query as ours. */
-export function markOwnRows<Q extends object>(query: Q): Q {
-  return Object.defineProperty(query, 'isRaw', {
-    get() {
-      notes[NOTE] = true;
-      return true;
-    },
-    set() {},
-    configurable: true,
-  });
+  return note;
 }

@@ -14,7 +14,7 @@ import type { Ms } from '../../provider.js';
 import { markConnectionError, serverErrorOf } from './connection-errors.js';
 import { performInTransaction, type TransactionRunner } from './first-error.js';
 import { parameterText } from './parameter-text.js';
-import { markOwnRows, type RowTransform, sparingOwnRows } from './postgres-js-rows.js';
+import { type RowTransform, sparingOwnRows } from './postgres-js-rows.js';
 
 /** A query of postgres-js; it is sent when somebody waits for it, or by `execute`. */
 interface Query extends PromiseLike<unknown> {
@@ -89,8 +89,7 @@ export class PostgresJsDriver implements Driver {
     private readonly client: PostgresJsClient,
     private readonly options: PostgresJsOptions,
   ) {
-    sparingOwnRows(client.options.transform?.row);
-    this.statements = new PostgresJsStatements(options.namedStatements);
+    this.statements = new PostgresJsStatements(options.namedStatements, sparingOwnRows(client.options.transform?.row));
   }
 
   get canOpenSecondConnection(): boolean {
@@ -196,7 +195,10 @@ class PostgresJsStatements {
   /** Part of every text: postgres-js prepares another text under another name (P:T-15). */
   private generation = 0;
 
-  constructor(private readonly prepare: boolean) {}
+  constructor(
+    private readonly prepare: boolean,
+    private readonly asOurs: <Q extends object>(query: Q) => Q,
+  ) {}
 
   on(client: PostgresJsQueries): TransactionRunner {
     return {
@@ -206,7 +208,7 @@ class PostgresJsStatements {
         const text = generation === 0 ? statement.text : `${statement.text} /* ${generation} */`;
         try {
           const query = client.unsafe(text, parameters, { prepare: this.prepare, simple: false }).raw();
-          const rows = await markOwnRows(query).execute();
+          const rows = await this.asOurs(query).execute();
           return (rows as (Buffer | null)[][]).map((cells) => statement.decode(cells.map(cellOf)));
         } catch (error) {
           if (serverErrorOf(error)?.code === FEATURE_NOT_SUPPORTED && generation === this.generation) this.generation++;

@@ -53,7 +53,7 @@ async function openPostgresJs(options: object = {}, driverOptions: DriverOptions
   const client = postgres(databaseUrl(), {
     max: 3,
     types: { nonsense },
-    transform: { ...postgres.camel, value: { from: () => 'transformed' } },
+    transform: { ...postgres.camel, value: { from: () => 'transformed' }, row: { from: () => 'transformed' } },
     onnotice: () => {},
     ...options,
   });

@@ -304,9 +304,27 @@ describe('node-postgres', () => {
   });
 });
 
-test('postgres-js: a client that transforms rows is refused', async () => {
-  const client = postgres(databaseUrl(), { transform: { row: { from: (row: object) => row } } });
-  expect(() => driverFor(drizzlePostgresJs(client))).toThrow(UnsupportedError);
+test("C-22 postgres-js: transform.row goes on changing the application's rows, and never ours", async () => {
+  const from = (row: object) => ({ changed: { ...row } });
+  const client = postgres(databaseUrl(), { max: 2, transform: { row: { from } } });
+  // Two, as of two copies of the package on one client.
+  const drivers = [driverFor(drizzlePostgresJs(client)), driverFor(drizzlePostgresJs(client))];
+  const two = compile(sql`select n from (values ('a'), ('b')) v (n)`, ([text]) => textCell(text));
+  const none = compile(sql`select 'x' where false`, ([text]) => textCell(text));
+  for (const driver of drivers) {
+    const [ours, , theirs, inTransaction] = await Promise.all([
+      driver.withConnection((executor) => executor.run(two)),
+      driver.withConnection((executor) => executor.run(none)),
+      client`select 1 as one`,
+      driver.withTransaction((tx) => tx.run(two)),
+    ]);
+    expect([ours, inTransaction]).toEqual([['a', 'b'], ['a', 'b']]);
+    expect([...theirs]).toEqual([{ changed: { one: 1 } }]);
+    await client.begin(async (tx) => {
+      expect(await driver.scopeOf({ session: { client: tx } })?.run(two)).toEqual(['a', 'b']);
+      expect([...(await tx`select 2 as two`.raw())]).toEqual([{ changed: { 0: Buffer.from('2') } }]);
+    });
+  }
   await client.end();
 });
 

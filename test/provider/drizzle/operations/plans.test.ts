@@ -193,10 +193,10 @@ describe('P:3.4.13 the fetch of orchestration items, 100,000 ready rows and 2,00
 
 describe('C-25 one row that is due, beside a large backlog that is not; statistics are stale', () => {
   const sources = [
-    { title: '100,000 rows that are due in a year', visible: `timestamptz '2099-01-01'`, lock: 'null', until: 'null' },
-    { title: '100,000 locked rows in front', visible: `timestamptz '${LONG_AGO}'`, lock: `'t' || n`, until: '8000000000000' },
+    { title: '300,000 rows that are due in a year', rows: 300_000, visible: `timestamptz '2099-01-01'`, lock: 'null', until: 'null' },
+    { title: '100,000 locked rows in front', rows: 100_000, visible: `timestamptz '${LONG_AGO}'`, lock: `'t' || n`, until: '8000000000000' },
   ];
-  test.each(sources)('$title', async ({ visible, lock, until }) => {
+  test.each(sources)('$title', async ({ rows, visible, lock, until }) => {
     await empty();
     const now = new Date(bench.clock.nowMs()).toISOString();
     const orchestrator = await statementsOf(() => fetchOrchestrationItems(bench.ctx, { limit: 1, ...LOCK, filter: FILTER }));
@@ -207,7 +207,7 @@ describe('C-25 one row that is due, beside a large backlog that is not; statisti
       ['worker_queue', 'instance_id, work_item, visible_at, created_at, lock_token, locked_until'],
     ] as const) {
       await bench.sql(`insert into ${table} (${columns})
-        select 'i-' || n, '{}', ${visible}, '${LONG_AGO}', ${lock}, ${until} from generate_series(1, ${ROWS}) n`);
+        select 'i-' || n, '{}', ${visible}, '${LONG_AGO}', ${lock}, ${until} from generate_series(1, ${rows}) n`);
     }
     await bench.sql(`insert into orchestrator_queue (instance_id, work_item, visible_at, created_at) values ('due', '{}', $1, $1)`, [now]);
     await bench.sql(`insert into worker_queue (instance_id, work_item, visible_at, created_at) values ('due', '{}', $1, $1)`, [now]);

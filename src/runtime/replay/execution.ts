@@ -112,6 +112,7 @@ class Execution implements LiveExecution {
     );
     const walker = new HistoryWalker(code, {
       eventUnclaimed: (name, isDelivered) => this.currentTurn().eventUnclaimed(name, isDelivered),
+      parted: (event, action) => this.params.onParting?.(event, action),
     });
     this.running = { code, walker };
     return yield* this.lead(turn, this.running);

@@ -2,6 +2,7 @@ import type { SemVer } from '../../wire/compat-version.js';
 import type { ErrorDetails } from '../../wire/error-details.js';
 import type { HistoryEvent } from '../../wire/event.js';
 import type { WorkItem } from '../../wire/work-item.js';
+import type { Action } from './action.js';
 import type { CreateDriver } from './driver.js';
 
 /** Values of earlier executions, as the provider loads them. */
@@ -44,6 +45,8 @@ export interface ExecutionParams {
   readonly duroxideVersion?: string | undefined;
   /** @defaultValue the limits of `wire/limits.ts` */
   readonly limits?: Partial<TurnLimits> | undefined;
+  /** For tools: where code and history part, before the failure that says so. */
+  readonly onParting?: ((event: HistoryEvent, action: Action | undefined) => void) | undefined;
 }
 
 /** A turn from stored history: the code runs again from its first line. */

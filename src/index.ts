@@ -92,8 +92,19 @@ export type { EventBody, EventEnvelope, EventKind, EventOf, HistoryEvent } from 
 export type { WorkItem, WorkItemKind, WorkItemOf } from './wire/work-item.js';
 
 export { Client, type ClientOptions } from './client/client.js';
+export type { EventDefinition, OrchestrationReference } from './client/definition.js';
+export {
+  ActivityError,
+  DurableTimeoutError,
+  OrchestrationCancelledError,
+  OrchestrationFailedError,
+  RemoteError,
+  SubOrchestrationCancelledError,
+  SubOrchestrationError,
+} from './client/durable-errors.js';
 export {
   ArgumentError,
+  InstanceExistsError,
   InstanceNotFoundError,
   InstanceRunningError,
   InvalidInputError,
@@ -102,16 +113,20 @@ export {
 } from './client/errors.js';
 export type { ExecutionHistoryEvent } from './client/history-view.js';
 export type { ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, PruneOptions } from './client/management.js';
+export type { HandleEvents, HandleStatus, OrchestrationHandle, WaitOptions } from './client/orchestration-handle.js';
+export type { StartOptions } from './client/start-options.js';
 export type { OrchestrationStatus } from './client/status.js';
 export type { TransactionClient } from './client/transaction-client.js';
 export { ActivityContext } from './runtime/activity-context.js';
 export type { ActivityFunction } from './runtime/activity-handler.js';
 export { ActivityCancelledError, type CancelReason } from './runtime/activity-run.js';
+export { ForeignAwaitError } from './runtime/async/foreign-await-error.js';
 export { ConfigurationError } from './runtime/configuration-error.js';
 export type { GeneratorOrchestration } from './runtime/generator/generator-driver.js';
 export { OrchestrationContext } from './runtime/generator/orchestration-context.js';
 export type { JoinResult, RaceResult, RetryPolicy, ScheduledTask } from './runtime/generator/scheduled-task.js';
 export type { MetricsSnapshot } from './runtime/metrics.js';
+export type { Registrable } from './runtime/registrable.js';
 export type { LogFormat, RuntimeOptions } from './runtime/options.js';
 export { Runtime } from './runtime/runtime.js';
 export type { WorkerTagFilter, WorkerTagFilter as TagFilter } from './runtime/tag-filter-option.js';
@@ -122,6 +137,35 @@ export {
   MAX_KV_VALUE_BYTES,
   MAX_TAG_BYTES as MAX_TAG_NAME_BYTES,
 } from './wire/limits.js';
+
+// Typed definitions. What they share a name with in the drop-in API is called `Typed…` or `Call…` here.
+export {
+  type Activity,
+  activity,
+  type ActivityDeclaration,
+  type ActivityHandler,
+  type ActivityOptions,
+  type CallOptions,
+  declareActivity,
+  declareOrchestration,
+  event,
+  orchestration,
+  type Orchestration,
+  type OrchestrationDeclaration,
+  type OrchestrationHandler,
+  type OrchestrationOptions,
+  type OrchestrationSteps,
+} from './typed/definitions.js';
+export type { DurableCall } from './typed/durable-call.js';
+export type { DurableKv, DurableStatus } from './typed/instance-state.js';
+export type {
+  ChildOptions,
+  OrchestrationContext as TypedOrchestrationContext,
+  ReplaySafeLog,
+  Selected,
+} from './typed/orchestration-context.js';
+export type { Backoff, RetryPolicy as CallRetryPolicy } from './typed/retry-policy.js';
+export { type SchemaPlace, SchemaValidationError, type StandardSchema } from './wire/standard-schema.js';
 
 // The names under which duroxide-node's typings have the same things.
 export type {

@@ -5,7 +5,9 @@ import type { InstanceState, InstanceStats, Provider } from '../provider/provide
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../wire/limits.js';
 import { booleanArgument, instanceId, integerArgument, stringArgument, timeoutArgument } from './arguments.js';
 import { Enqueuer } from './enqueuer.js';
-import { ArgumentError, InvalidInputError, WaitTimeoutError } from './errors.js';
+import type { InputArgument, OrchestrationReference } from './definition.js';
+import { orchestrationFailure } from './durable-errors.js';
+import { ArgumentError, InstanceExistsError, InvalidInputError, WaitTimeoutError } from './errors.js';
 import type { ExecutionHistoryEvent } from './history-view.js';
 import { viewEvent } from './history-view.js';
 import type { ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, PruneOptions } from './management.js';
@@ -19,7 +21,11 @@ import {
   viewTree,
 } from './management.js';
 import { cancelMessage, signalMessage, startMessage } from './messages.js';
+import type { HandleAccess, WaitOptions } from './orchestration-handle.js';
+import { OrchestrationHandle } from './orchestration-handle.js';
 import { SharedPoll } from './shared-poll.js';
+import type { StartOptions } from './start-options.js';
+import { checkedReference, typedStartMessage } from './start-options.js';
 import type { OrchestrationStatus } from './status.js';
 import { hasEnded, parsedStatus, rawStatus } from './status.js';
 import { TransactionClient } from './transaction-client.js';
@@ -50,6 +56,7 @@ export class Client {
   private readonly enqueuer: Enqueuer;
   private readonly states: SharedPoll<string, InstanceState | undefined>;
   private readonly values: SharedPoll<{ instance: string; key: string }, string | null>;
+  private readonly handles: HandleAccess;
 
   /** @throws TypeError without a provider */
   constructor(provider: Provider, options: ClientOptions = {}) {
@@ -67,6 +74,37 @@ export class Client {
         }),
     );
     this.values = new SharedPoll(clock, (keys) => provider.getKvValues(keys));
+    this.handles = this.handleAccess();
+  }
+
+  // ---- Definitions
+
+  /**
+   * Starts an instance of a definition and gives its handle.
+   * @throws SchemaValidationError for an input that the definition refuses; InstanceExistsError;
+   *   ArgumentError or InvalidInputError for an option. Nothing is stored then.
+   * @example
+   * const handle = await client.start(checkout, order, { id: `checkout-${order.id}` });
+   * const receipt = await handle.result();
+   */
+  async start<In, Out>(
+    definition: OrchestrationReference<In, Out>,
+    ...args: [...input: InputArgument<In>, options?: StartOptions]
+  ): Promise<OrchestrationHandle<Out>> {
+    const [input, options = {}] = args as unknown as [input?: In, options?: StartOptions];
+    const item = typedStartMessage(definition, input, options, this.maxPayloadBytes);
+    if (options.ifExists === 'error') {
+      const [state] = await this.readStates([item.instance]);
+      if (state) throw new InstanceExistsError(item.instance, definition.name);
+    }
+    await this.enqueuer.send(item);
+    return new OrchestrationHandle<Out>(this.handles, item.instance);
+  }
+
+  /** The handle of an instance, which need not exist (yet). @throws TypeError, ArgumentError, InvalidInputError */
+  handle<Out>(definition: OrchestrationReference<unknown, Out>, id: string): OrchestrationHandle<Out> {
+    checkedReference(definition);
+    return new OrchestrationHandle<Out>(this.handles, anyInstance(id));
   }
 
   // ---- Starting and steering
@@ -141,9 +179,14 @@ export class Client {
     return rawStatus(state);
   }
 
-  /** Waits for the end. @throws WaitTimeoutError; negative time-outs wait for ever, 0 looks once. */
-  async waitForOrchestration(instanceId: string, timeoutMs = DEFAULT_TIMEOUT_MS): Promise<OrchestrationStatus> {
+  /** Waits for the end. @throws WaitTimeoutError, the signal's reason; negative time-outs wait for ever, 0 looks once. */
+  async waitForOrchestration(
+    instanceId: string,
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    { signal }: WaitOptions = {},
+  ): Promise<OrchestrationStatus> {
     return this.states.wait({
+      signal,
       query: anyInstance(instanceId),
       accept: (state) => (hasEnded(state) ? parsedStatus(state) : undefined),
       timeoutMs: timeoutArgument('timeoutMs', timeoutMs),
@@ -154,8 +197,12 @@ export class Client {
   }
 
   /** The output itself. @throws Error with the failure's text when the instance failed */
-  async waitForOrchestrationTyped(instanceId: string, timeoutMs = DEFAULT_TIMEOUT_MS): Promise<unknown> {
-    const status = await this.waitForOrchestration(instanceId, timeoutMs);
+  async waitForOrchestrationTyped(
+    instanceId: string,
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    options: WaitOptions = {},
+  ): Promise<unknown> {
+    const status = await this.waitForOrchestration(instanceId, timeoutMs, options);
     if (status.status === 'Failed') throw new Error(status.error || 'Orchestration failed');
     return status.output;
   }
@@ -166,11 +213,13 @@ export class Client {
     lastSeenVersion: number,
     pollIntervalMs = DEFAULT_STATUS_POLL_MS,
     timeoutMs = DEFAULT_TIMEOUT_MS,
+    { signal }: WaitOptions = {},
   ): Promise<OrchestrationStatus> {
     const seen = integerArgument('lastSeenVersion', lastSeenVersion);
     const stepMs = integerArgument('pollIntervalMs', pollIntervalMs);
     if (stepMs < 0) throw new InvalidInputError(`pollIntervalMs must not be negative, got ${stepMs}`);
     return this.states.wait({
+      signal,
       query: anyInstance(instanceId),
       accept: (state) => {
         const changed = state !== undefined && state.customStatusVersion > seen;
@@ -189,8 +238,14 @@ export class Client {
   }
 
   /** Waits until the key has a value. @throws Error naming key and instance */
-  async waitForValue(instanceId: string, key: string, timeoutMs = DEFAULT_TIMEOUT_MS): Promise<string> {
+  async waitForValue(
+    instanceId: string,
+    key: string,
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    { signal }: WaitOptions = {},
+  ): Promise<string> {
     return this.values.wait({
+      signal,
       query: { instance: anyInstance(instanceId), key: stringArgument('key', key) },
       accept: (value) => value ?? undefined,
       timeoutMs: timeoutArgument('timeoutMs', timeoutMs),
@@ -284,6 +339,24 @@ export class Client {
 
   async pruneExecutionsBulk(filter: InstanceFilter = {}, options: PruneOptions = {}): Promise<PruneResult> {
     return this.provider.asManagement().pruneExecutionsBulk(filterArgument(filter), pruneArgument(options));
+  }
+
+  private handleAccess(): HandleAccess {
+    return {
+      maxPayloadBytes: this.maxPayloadBytes,
+      send: (item) => this.enqueuer.send(item),
+      readState: async (instance) => (await this.readStates([instance]))[0],
+      waitForState: ({ instance, ...wait }) =>
+        this.states.wait({
+          ...wait,
+          query: instance,
+          timedOut: () => new WaitTimeoutError(),
+          firstStepMs: FIRST_STEP_MS,
+          maxStepMs: MAX_STEP_MS,
+        }),
+      failureOf: async ({ instance, orchestrationName, output }) =>
+        orchestrationFailure(instance, orchestrationName, output ?? ''),
+    };
   }
 
   private async readStates(

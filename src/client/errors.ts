@@ -47,6 +47,19 @@ export class InstanceNotFoundError extends Error {
   }
 }
 
+/** `ifExists: 'error'`: an instance of this id was started before. Nothing was stored. */
+export class InstanceExistsError extends Error {
+  override readonly name = 'InstanceExistsError';
+  readonly code = 'GenericFailure';
+
+  constructor(
+    readonly instanceId: string,
+    readonly orchestrationName: string,
+  ) {
+    super(`orchestration '${orchestrationName}' was not started: instance '${instanceId}' exists already`);
+  }
+}
+
 /** The instance still runs: cancel it first, or delete with `force`. */
 export class InstanceRunningError extends Error {
   override readonly name = 'InstanceRunningError';

@@ -5,7 +5,7 @@ import { instanceId, nameArgument, newInstanceId, payloadArgument, stringArgumen
 export function startMessage(
   params: { readonly instance: unknown; readonly name: unknown; readonly input: unknown; readonly version: unknown },
   maxPayloadBytes: number,
-): WorkItem {
+): WorkItem & { kind: 'StartOrchestration' } {
   const orchestration = nameArgument('orchestration name', params.name);
   return {
     kind: 'StartOrchestration',

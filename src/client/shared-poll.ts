@@ -23,6 +23,8 @@ export interface Wait<Query, Answer, Value> {
   /** `Infinity` waits for ever; with 0 it is still looked once. */
   readonly timeoutMs: number;
   readonly timedOut: () => Error;
+  /** Ends the wait: it rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
   /** Pause after the first look; doubles up to `maxStepMs`. */
   readonly firstStepMs: number;
   readonly maxStepMs: number;
@@ -61,7 +63,19 @@ export class SharedPoll<Query, Answer> {
 
   /** Resolves with what `accept` returned, or rejects: in time by `timedOut`, at once when reading fails. */
   wait<Value>(wait: Wait<Query, Answer, Value>): Promise<Value> {
-    return new Promise<Value>((resolve, reject) => {
+    const { signal } = wait;
+    return new Promise<Value>((settle, refuse) => {
+      if (signal?.aborted) return refuse(abortReason(signal));
+      const onAbort = () =>
+        signal && this.end(waiter as Waiter<Query, Answer, unknown>, () => reject(abortReason(signal)));
+      const resolve = (value: Value) => {
+        signal?.removeEventListener('abort', onAbort);
+        settle(value);
+      };
+      const reject = (error: unknown) => {
+        signal?.removeEventListener('abort', onAbort);
+        refuse(error as Error);
+      };
       const nowMs = this.clock.nowMs();
       const waiter: Waiter<Query, Answer, Value> = {
         query: wait.query,
@@ -74,6 +88,7 @@ export class SharedPoll<Query, Answer> {
         resolve,
         reject,
       };
+      signal?.addEventListener('abort', onAbort, { once: true });
       this.waiters.add(waiter as Waiter<Query, Answer, unknown>);
       this.look();
     });
@@ -154,7 +169,13 @@ export class SharedPoll<Query, Answer> {
   }
 
   private end(waiter: Waiter<Query, Answer, unknown>, settle: () => void): void {
-    this.waiters.delete(waiter);
+    if (!this.waiters.delete(waiter)) return;
     settle();
+    // Whoever sleeps for the last waiter has nothing left to do.
+    if (this.waiters.size === 0) this.gate.wake();
   }
+}
+
+function abortReason({ reason }: AbortSignal): Error {
+  return reason instanceof Error ? reason : new Error(`the wait was aborted: ${String(reason)}`);
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.js';
 import type { Logger } from '../base/logger.js';
 import type { Provider } from '../provider/provider.js';
 import type { ActivityHandler } from './activity-handler.js';
+import type { AsyncHost } from './async/async-host.js';
 import type { MetricsSnapshot } from './metrics.js';
 import { newMetrics } from './metrics.js';
 import type { ResolvedRuntimeOptions } from './options.js';
@@ -18,6 +19,8 @@ export interface RuntimeCore {
   readonly metrics: MetricsSnapshot;
   readonly orchestrations: OrchestrationRegistry<CreateDriver>;
   readonly activities: ActivityRegistry<ActivityHandler>;
+  /** Drives the async orchestrations of this runtime. */
+  readonly host: AsyncHost;
   /** 4 hex digits, new at each start. */
   readonly runtimeId: string;
   /** Aborts when the runtime stops: pauses end, loops leave. */
@@ -30,7 +33,7 @@ export function newRuntimeId(): string {
 }
 
 export function makeCore(
-  parts: Pick<RuntimeCore, 'provider' | 'options' | 'orchestrations' | 'activities' | 'stopping'>,
+  parts: Pick<RuntimeCore, 'provider' | 'options' | 'orchestrations' | 'activities' | 'host' | 'stopping'>,
 ): RuntimeCore {
   const { clock, logger } = parts.options;
   return { ...parts, clock, logger, metrics: newMetrics(), runtimeId: newRuntimeId(), random: Math.random };

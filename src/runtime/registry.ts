@@ -55,6 +55,14 @@ export class OrchestrationRegistry<Handler> {
     });
   }
 
+  /**
+   * Registers a version of a typed definition, in any order: it says itself which version
+   * it is. The caller has made sure that the version is free.
+   */
+  registerDefinition(name: string, version: string = FIRST_VERSION, handler: Handler): void {
+    this.add(name, version, (registration) => (registration.explicit = handler), 'any order');
+  }
+
   /** How starts without a version resolve from now on. */
   setPolicy(name: string, policy: VersionPolicy): void {
     this.versionsOf(name).policy = policy;
@@ -108,7 +116,12 @@ export class OrchestrationRegistry<Handler> {
     if (problem !== undefined) throw new ConfigurationError(problem);
   }
 
-  private add(name: string, versionText: string, put: (registration: Registration<Handler>) => void): void {
+  private add(
+    name: string,
+    versionText: string,
+    put: (registration: Registration<Handler>) => void,
+    order: 'ascending' | 'any order' = 'ascending',
+  ): void {
     const version = parseSemVer(versionText);
     if (!version) {
       this.problems.push(`invalid orchestration version for ${name}: '${versionText}' is not like 1.2.3`);
@@ -118,7 +131,7 @@ export class OrchestrationRegistry<Handler> {
     const same = registrations.find((known) => compareSemVer(known.version, version) === 0);
     if (same) return put(same);
     const latest = registrations.at(-1);
-    if (latest && compareSemVer(version, latest.version) < 0) {
+    if (order === 'ascending' && latest && compareSemVer(version, latest.version) < 0) {
       this.problems.push(
         `non-monotonic orchestration version for ${name}: ${versionText} is not later than existing latest ${formatSemVer(latest.version)}`,
       );
@@ -127,6 +140,7 @@ export class OrchestrationRegistry<Handler> {
     const registration: Registration<Handler> = { version, plain: undefined, explicit: undefined };
     put(registration);
     registrations.push(registration);
+    registrations.sort((a, b) => compareSemVer(a.version, b.version));
   }
 
   private versionsOf(name: string): Versions<Handler> {

@@ -129,6 +129,7 @@ export class RunningRuntime {
       this.core.provider.onWakeUp((queue) => this.takesAtOnce(queue)),
       this.core.provider.onDeleted(() => this.cache.clear()),
       claimRejections((reason) => this.claimRejection(reason)),
+      this.core.host.retain(),
     );
     if (this.runsOrchestrations) this.loops.push(this.orchestrationLoop.run());
     if (this.runsActivities) this.loops.push(this.workerLoop.run(), this.sessions.run());

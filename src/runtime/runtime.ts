@@ -4,14 +4,17 @@ import { ArgumentError } from '../client/errors.js';
 import type { Provider } from '../provider/provider.js';
 import type { ActivityFunction, ActivityHandler } from './activity-handler.js';
 import { userActivity } from './activity-handler.js';
+import { AsyncHost } from './async/async-host.js';
 import { ConfigurationError } from './configuration-error.js';
 import { makeCore, type RuntimeCore } from './core.js';
+import { Definitions } from './definitions.js';
 import type { GeneratorOrchestration } from './generator/generator-driver.js';
 import { generatorOrchestration } from './generator/generator-driver.js';
 import type { MetricsSnapshot } from './metrics.js';
 import type { ResolvedRuntimeOptions, RuntimeOptions } from './options.js';
 import { resolveRuntimeOptions } from './options.js';
 import { ActivityRegistry, OrchestrationRegistry } from './registry.js';
+import type { Registrable, Registration } from './registrable.js';
 import type { CreateDriver } from './replay/driver.js';
 import { RunningRuntime } from './running-runtime.js';
 import { runtimeTracing } from './tracing/tracing.js';
@@ -31,6 +34,8 @@ export class Runtime {
   private readonly options: ResolvedRuntimeOptions;
   private readonly orchestrations = new OrchestrationRegistry<CreateDriver>();
   private readonly activities = new ActivityRegistry<ActivityHandler>();
+  private readonly definitions = new Definitions();
+  private readonly host = new AsyncHost();
   private running:
     { readonly core: RuntimeCore; readonly parts: RunningRuntime; readonly stop: () => void } | undefined;
   private stopping: Promise<void> | undefined;
@@ -42,15 +47,39 @@ export class Runtime {
     this.options = resolveRuntimeOptions(options);
   }
 
+  /**
+   * Registers what `activity(…)` and `orchestration(…)` returned. The same definition may
+   * come again, as two modules may bring it along; versions may come in any order. If one
+   * of them is refused, none is registered.
+   * @throws ConfigurationError when a name, or a version of it, has another handler already,
+   *   or while the runtime runs; TypeError for something that is no definition with code
+   */
+  register(...definitions: readonly Registrable[]): void {
+    if (this.running) throw new ConfigurationError('register: the runtime runs already; register before start()');
+    const { host, options } = this;
+    const fresh = this.definitions.add(definitions, { host, logger: options.logger }, (registration) =>
+      this.isTaken(registration),
+    );
+    for (const registration of fresh) {
+      if (registration.kind === 'activity') this.activities.register(registration.name, registration.handler);
+      else {
+        const { name, version, createDriver } = registration;
+        this.orchestrations.registerDefinition(name, version, createDriver);
+      }
+    }
+  }
+
   /** Registers an activity, sync or async. Of several functions under one name the first one stays. */
   registerActivity(name: string, fn: ActivityFunction): void {
     const run = functionArgument('activity', name, fn);
+    this.definitions.checkFree('activity', name);
     if (!this.running) this.activities.register(name, userActivity(name, run));
   }
 
   /** Registers a generator function as version 1.0.0. Of several the last one stays. */
   registerOrchestration(name: string, fn: GeneratorOrchestration): void {
     const driver = this.driverOf(name, fn);
+    this.definitions.checkFree('orchestration', name);
     if (!this.running) this.orchestrations.register(name, driver);
   }
 
@@ -58,6 +87,7 @@ export class Runtime {
   registerOrchestrationVersioned(name: string, version: string, fn: GeneratorOrchestration): void {
     stringArgument('version', version);
     const driver = this.driverOf(name, fn);
+    this.definitions.checkFree('orchestration', name, version);
     if (!this.running) this.orchestrations.registerVersioned(name, version, driver);
   }
 
@@ -102,8 +132,8 @@ export class Runtime {
   private prepare(): { readonly core: RuntimeCore; readonly parts: RunningRuntime } {
     this.checkSetUp();
     const controller = new AbortController();
-    const { provider, options, orchestrations, activities } = this;
-    const core = makeCore({ provider, options, orchestrations, activities, stopping: controller.signal });
+    const { provider, options, orchestrations, activities, host } = this;
+    const core = makeCore({ provider, options, orchestrations, activities, host, stopping: controller.signal });
     this.writeTrace = runtimeTracing(options);
     const parts = new RunningRuntime(core, this.writeTrace);
     this.running = { core, parts, stop: () => controller.abort() };
@@ -148,6 +178,12 @@ export class Runtime {
         `sessionIdleTimeoutMs (${sessionIdleTimeoutMs} ms) must be greater than the renewal interval of workers (${renewalMs} ms): a session would be lost while its activity runs`,
       );
     }
+  }
+
+  private isTaken(registration: Registration): boolean {
+    const { name } = registration;
+    if (registration.kind === 'activity') return this.activities.find(name) !== undefined;
+    return this.orchestrations.resolveExact(name, registration.version ?? '1.0.0') !== undefined;
   }
 
   private driverOf(name: string, fn: GeneratorOrchestration): CreateDriver {

@@ -1,7 +1,14 @@
+import type { EventDefinition, OrchestrationReference } from '../client/definition.js';
 import type { ActivityContext } from '../runtime/activity-context.js';
-import type { RetryPolicy } from './retry-policy.js';
-import type { StandardSchema } from './standard-schema.js';
+import type { Registrable } from '../runtime/registrable.js';
+import { REGISTRATION } from '../runtime/registrable.js';
+import { problemOfName } from '../wire/identifiers.js';
+import { parseSemVer } from '../wire/compat-version.js';
+import type { StandardSchema } from '../wire/standard-schema.js';
+import type { Durable } from './durable-call.js';
+import { asyncOrchestration, typedActivity } from './handlers.js';
 import type { OrchestrationContext } from './orchestration-context.js';
+import { checkRetryPolicy, type RetryPolicy } from './retry-policy.js';
 
 /** How calls of an activity behave; each can be overridden at the call. */
 export interface CallOptions {
@@ -15,52 +22,72 @@ export interface CallOptions {
   readonly session?: string | undefined;
 }
 
-export interface ActivityOptions<In, Out> extends CallOptions {
+/**
+ * Options of an activity. `In` is what callers give and `Parsed` what the handler gets;
+ * `Returned` is what the handler returns and `Out` what callers get. They differ only
+ * where a schema converts.
+ */
+export interface ActivityOptions<In, Out, Parsed = In, Returned = Out> extends CallOptions {
   /** Checked at the call and again before the handler runs. */
-  readonly input?: StandardSchema<unknown, In> | undefined;
+  readonly input?: StandardSchema<In, Parsed> | undefined;
   /** Checked when the handler has returned. */
-  readonly output?: StandardSchema<unknown, Out> | undefined;
+  readonly output?: StandardSchema<Returned, Out> | undefined;
 }
 
-export interface OrchestrationOptions<In, Out> {
+/** Options of an orchestration; the types are as in {@link ActivityOptions}. */
+export interface OrchestrationOptions<In, Out, Parsed = In, Returned = Out> {
   /** `major.minor.patch`. @defaultValue `1.0.0` */
   readonly version?: string | undefined;
   /** Checked at the start, by the client or the calling orchestration, and again before the handler runs. */
-  readonly input?: StandardSchema<unknown, In> | undefined;
+  readonly input?: StandardSchema<In, Parsed> | undefined;
   /** Checked when the handler has returned. */
-  readonly output?: StandardSchema<unknown, Out> | undefined;
+  readonly output?: StandardSchema<Returned, Out> | undefined;
 }
 
 export type ActivityHandler<In, Out> = (ctx: ActivityContext, input: In) => Out | Promise<Out>;
 
-export type AsyncOrchestration<In, Out> = (ctx: OrchestrationContext, input: In) => Promise<Out>;
+/** The steps of an orchestration written as a generator: `const x = yield* ctx.call(…)`. */
+export type OrchestrationSteps<Out> = Generator<Durable, Out, never>;
+
+/** The code of an orchestration: an async function, or a generator function. */
+export type OrchestrationHandler<In, Out> = (
+  ctx: OrchestrationContext,
+  input: In,
+) => Promise<Out> | OrchestrationSteps<Out>;
 
 /** What a caller needs to know of an activity: its name, its types, how calls of it behave. */
-export interface ActivityDeclaration<In, Out> {
+export interface ActivityDeclaration<In, Out, Parsed = In, Returned = Out> {
   readonly kind: 'activity';
   readonly name: string;
-  readonly options: ActivityOptions<In, Out>;
+  readonly options: ActivityOptions<In, Out, Parsed, Returned>;
   /** Joins the declaration with its code. */
-  implement(handler: ActivityHandler<In, Out>): Activity<In, Out>;
+  implement(handler: ActivityHandler<Parsed, Returned>): Activity<In, Out, Parsed, Returned>;
 }
 
 /** An activity with its code: what a runtime registers. */
-export interface Activity<In, Out> extends ActivityDeclaration<In, Out> {
-  readonly handler: ActivityHandler<In, Out>;
+export interface Activity<In, Out, Parsed = In, Returned = Out>
+  extends ActivityDeclaration<In, Out, Parsed, Returned>, Registrable {
+  readonly kind: 'activity';
+  readonly name: string;
+  readonly handler: ActivityHandler<Parsed, Returned>;
 }
 
 /** What a caller needs to know of an orchestration. */
-export interface OrchestrationDeclaration<In, Out> {
-  readonly kind: 'orchestration';
-  readonly name: string;
-  readonly options: OrchestrationOptions<In, Out>;
+export interface OrchestrationDeclaration<In, Out, Parsed = In, Returned = Out> extends OrchestrationReference<
+  In,
+  Out
+> {
+  readonly options: OrchestrationOptions<In, Out, Parsed, Returned>;
   /** Joins the declaration with its code. */
-  implement(handler: AsyncOrchestration<In, Out>): Orchestration<In, Out>;
+  implement(handler: OrchestrationHandler<Parsed, Returned>): Orchestration<In, Out, Parsed, Returned>;
 }
 
 /** An orchestration with its code: what a runtime registers. */
-export interface Orchestration<In, Out> extends OrchestrationDeclaration<In, Out> {
-  readonly handler: AsyncOrchestration<In, Out>;
+export interface Orchestration<In, Out, Parsed = In, Returned = Out>
+  extends OrchestrationDeclaration<In, Out, Parsed, Returned>, Registrable {
+  readonly kind: 'orchestration';
+  readonly name: string;
+  readonly handler: OrchestrationHandler<Parsed, Returned>;
 }
 
 /** Any declaration, as far as a call needs it: the types of input and output are not known here. */
@@ -69,91 +96,116 @@ export interface AnyDeclaration {
   readonly name: string;
   readonly options: CallOptions & {
     readonly version?: string | undefined;
-    readonly input?: StandardSchema | undefined;
-    readonly output?: StandardSchema | undefined;
+    readonly input?: StandardSchema<unknown, unknown> | undefined;
+    readonly output?: StandardSchema<unknown, unknown> | undefined;
   };
-}
-
-/** An external event, or a mailbox, with the type of its data. */
-export interface EventDefinition<T> {
-  readonly kind: 'event';
-  readonly name: string;
-  readonly data?: StandardSchema<unknown, T> | undefined;
 }
 
 /**
  * Defines an activity: work that may take time and touch the world. It runs at least once.
+ * @throws TypeError or RangeError naming the definition, for a name, handler or option that cannot be meant
  * @example
  * const greet = activity('greet', async (ctx, who: string) => `Hello, ${who}!`);
  */
-export function activity<In = void, Out = void>(
+export function activity<Parsed = void, Returned = void, In = Parsed, Out = Returned>(
   name: string,
-  handler: ActivityHandler<In, Out>,
-  options: ActivityOptions<In, Out> = {},
-): Activity<In, Out> {
-  return declareActivity<In, Out>(name, options).implement(handler);
+  handler: ActivityHandler<Parsed, Returned>,
+  options: ActivityOptions<In, Out, Parsed, Returned> = {},
+): Activity<In, Out, Parsed, Returned> {
+  return declareActivity<Parsed, Returned, In, Out>(name, options).implement(handler);
 }
 
 /**
  * The half of an activity that callers import: name and types without the code. The
  * worker joins them: `declared.implement(handler)`.
  */
-export function declareActivity<In = void, Out = void>(
+export function declareActivity<Parsed = void, Returned = void, In = Parsed, Out = Returned>(
   name: string,
-  options: ActivityOptions<In, Out> = {},
-): ActivityDeclaration<In, Out> {
-  const declaration: ActivityDeclaration<In, Out> = {
+  options: ActivityOptions<In, Out, Parsed, Returned> = {},
+): ActivityDeclaration<In, Out, Parsed, Returned> {
+  definitionName('activity', name);
+  if (options.retry) checkRetryPolicy(`activity '${name}'`, options.retry);
+  const declaration: ActivityDeclaration<In, Out, Parsed, Returned> = {
     kind: 'activity',
-    name: definitionName('activity', name),
+    name,
     options,
-    implement: (handler) => ({ ...declaration, handler: definitionHandler('activity', name, handler) }),
+    implement: (handler) => {
+      const run = definitionHandler('activity', name, handler);
+      const code = { name, options, handler: run };
+      return {
+        ...declaration,
+        handler: run,
+        [REGISTRATION]: () => ({ kind: 'activity', name, handler: typedActivity(code) }),
+      };
+    },
   };
   return declaration;
 }
 
 /**
  * Defines an orchestration: deterministic code that awaits nothing but the durable calls
- * of its context, and survives crashes between any two of them.
+ * of its context, and survives crashes between any two of them. A generator function
+ * (`function*`, with `yield*` for `await`) does the same.
+ * @throws TypeError naming the definition, for a name, handler or version that cannot be meant
  * @example
  * const hello = orchestration('hello', async (ctx, who: string) => ctx.call(greet, who));
  */
-export function orchestration<In = void, Out = void>(
+export function orchestration<Parsed = void, Returned = void, In = Parsed, Out = Returned>(
   name: string,
-  handler: AsyncOrchestration<In, Out>,
-  options: OrchestrationOptions<In, Out> = {},
-): Orchestration<In, Out> {
-  return declareOrchestration<In, Out>(name, options).implement(handler);
+  handler: OrchestrationHandler<Parsed, Returned>,
+  options: OrchestrationOptions<In, Out, Parsed, Returned> = {},
+): Orchestration<In, Out, Parsed, Returned> {
+  return declareOrchestration<Parsed, Returned, In, Out>(name, options).implement(handler);
 }
 
 /** The half of an orchestration that callers and clients import. */
-export function declareOrchestration<In = void, Out = void>(
+export function declareOrchestration<Parsed = void, Returned = void, In = Parsed, Out = Returned>(
   name: string,
-  options: OrchestrationOptions<In, Out> = {},
-): OrchestrationDeclaration<In, Out> {
-  const declaration: OrchestrationDeclaration<In, Out> = {
+  options: OrchestrationOptions<In, Out, Parsed, Returned> = {},
+): OrchestrationDeclaration<In, Out, Parsed, Returned> {
+  definitionName('orchestration', name);
+  const { version } = options;
+  if (version !== undefined && !parseSemVer(version)) {
+    throw new TypeError(`orchestration '${name}': expected a version such as 1.2.3, got '${String(version)}'`);
+  }
+  const declaration: OrchestrationDeclaration<In, Out, Parsed, Returned> = {
     kind: 'orchestration',
-    name: definitionName('orchestration', name),
+    name,
     options,
-    implement: (handler) => ({ ...declaration, handler: definitionHandler('orchestration', name, handler) }),
+    implement: (handler) => {
+      const run = definitionHandler('orchestration', name, handler);
+      const code = { name, options, handler: run };
+      return {
+        ...declaration,
+        handler: run,
+        [REGISTRATION]: (runtime) => ({
+          kind: 'orchestration',
+          name,
+          version,
+          createDriver: asyncOrchestration(code, runtime),
+        }),
+      };
+    },
   };
   return declaration;
 }
 
 /** Defines an event or mailbox, so that sender and receiver share its type. */
-export function event<T>(
+export function event<Received, Sent = Received>(
   name: string,
-  options: { readonly data?: StandardSchema<unknown, T> | undefined } = {},
-): EventDefinition<T> {
-  return { kind: 'event', name: definitionName('event', name), data: options.data };
+  options: { readonly data?: StandardSchema<Sent, Received> | undefined } = {},
+): EventDefinition<Sent, Received> {
+  definitionName('event', name);
+  return { kind: 'event', name, data: options.data };
 }
 
-function definitionName(what: string, name: unknown): string {
+function definitionName(what: string, name: unknown): asserts name is string {
   if (typeof name !== 'string' || name === '') {
-    throw new TypeError(
-      `${what}(name, …): expected a non-empty string as the name, got ${name === '' ? "''" : typeof name}`,
-    );
+    const got = name === '' ? "''" : typeof name;
+    throw new TypeError(`${what}(name, …): expected a non-empty string as the name, got ${got}`);
   }
-  return name;
+  const problem = problemOfName(`name of ${what} '${name.slice(0, 60)}'`, name);
+  if (problem !== undefined) throw new TypeError(problem);
 }
 
 function definitionHandler<H>(what: string, name: string, handler: H): H {

@@ -1,20 +1,30 @@
-import type { Logger } from '../base/logger.js';
 import type { ActivityHandler as RuntimeActivityHandler } from '../runtime/activity-handler.js';
 import { activityFailureText, activityResult } from '../runtime/activity-failure.js';
 import type { AsyncPort } from '../runtime/async/async-driver.js';
 import { AsyncDriver } from '../runtime/async/async-driver.js';
-import type { AsyncHost } from '../runtime/async/async-host.js';
+import type { RegisteringRuntime } from '../runtime/registrable.js';
 import type { CreateDriver, DriverOutcome } from '../runtime/replay/driver.js';
 import { decodePayload, encodePayload } from '../wire/payload.js';
+import { checkAgainst, checkAgainstNow } from '../wire/standard-schema.js';
 import type { Activity, Orchestration } from './definitions.js';
+import { isSteps, runSteps } from './generator-steps.js';
 import { OrchestrationContext } from './orchestration-context.js';
-import { checkAgainst, checkAgainstNow } from './standard-schema.js';
+
+/** What of a definition runs. */
+type Code<Definition extends { readonly handler: unknown }> = Pick<Definition, 'handler'> &
+  (Definition extends { readonly name: string; readonly options: infer Options }
+    ? { readonly name: string; readonly options: Options }
+    : never);
 
 /**
  * An activity as the runtime runs it: JSON in, schema, handler, schema, JSON out. A
  * refused value is a failure of the activity like any other that its handler throws.
  */
-export function typedActivity<In, Out>({ name, options, handler }: Activity<In, Out>): RuntimeActivityHandler {
+export function typedActivity<In, Out, Parsed, Returned>({
+  name,
+  options,
+  handler,
+}: Code<Activity<In, Out, Parsed, Returned>>): RuntimeActivityHandler {
   const definition = `activity '${name}'`;
   return async (ctx, payload, maxPayloadBytes) => {
     try {
@@ -28,25 +38,27 @@ export function typedActivity<In, Out>({ name, options, handler }: Activity<In, 
   };
 }
 
-/** An orchestration as the engine drives it. `host` is the one of the runtime that registers it. */
-export function asyncOrchestration<In, Out>(
-  definition: Orchestration<In, Out>,
-  host: AsyncHost,
-  logger: Logger,
+/** An orchestration as the engine drives it, for the runtime that registers it. */
+export function asyncOrchestration<In, Out, Parsed, Returned>(
+  code: Code<Orchestration<In, Out, Parsed, Returned>>,
+  { host, logger }: RegisteringRuntime,
 ): CreateDriver {
   return (port, info) =>
-    new AsyncDriver(host, port, info, (asyncPort) => runOrchestration(definition, asyncPort, logger));
+    new AsyncDriver(host, port, info, (asyncPort) =>
+      runOrchestration(code, asyncPort, new OrchestrationContext(asyncPort, logger)),
+    );
 }
 
-async function runOrchestration<In, Out>(
-  { name, options, handler }: Orchestration<In, Out>,
+async function runOrchestration<In, Out, Parsed, Returned>(
+  { name, options, handler }: Code<Orchestration<In, Out, Parsed, Returned>>,
   port: AsyncPort,
-  logger: Logger,
+  context: OrchestrationContext,
 ): Promise<DriverOutcome> {
   const definition = `orchestration '${name}'`;
   try {
     const input = checkAgainstNow(options.input, decodePayload(port.info.input), { definition, part: 'input' });
-    const returned = await handler(new OrchestrationContext(port, logger), input);
+    const made = handler(context, input);
+    const returned = await (isSteps(made) ? runSteps(made) : made);
     const output = checkAgainstNow(options.output, returned, { definition, part: 'output' });
     return { kind: 'output', output: encodePayload(output, `output of ${definition}`) };
   } catch (thrown) {

@@ -1,21 +1,16 @@
 import type { LogFields, Logger } from '../base/logger.js';
+import type { EventDefinition, InputArgument, OrchestrationReference } from '../client/definition.js';
+import { ActivityError, DurableTimeoutError, subOrchestrationError } from '../client/durable-errors.js';
 import type { AsyncPort } from '../runtime/async/async-driver.js';
 import type { EmittedAction } from '../runtime/replay/action.js';
 import { decodePayload, encodePayload } from '../wire/payload.js';
-import type {
-  ActivityDeclaration,
-  AnyDeclaration,
-  CallOptions,
-  EventDefinition,
-  OrchestrationDeclaration,
-} from './definitions.js';
+import { checkAgainstNow } from '../wire/standard-schema.js';
+import type { ActivityDeclaration, AnyDeclaration, CallOptions } from './definitions.js';
 import { deterministicRandom } from './deterministic-random.js';
 import type { DurableCall } from './durable-call.js';
 import { cancelCall, durableCall } from './durable-call.js';
-import { ActivityError, DurableTimeoutError, subOrchestrationError } from './errors.js';
 import { DurableKv, DurableStatus } from './instance-state.js';
 import { attemptsOf, pauseAfterMs, type RetryPolicy } from './retry-policy.js';
-import { checkAgainstNow } from './standard-schema.js';
 
 export interface ChildOptions {
   /** Absent: derived from the parent's id. */
@@ -76,10 +71,14 @@ export class OrchestrationContext {
    * @throws (rejects with) ActivityError, SubOrchestrationError, DurableTimeoutError
    * @throws SchemaValidationError when the input does not fit; nothing is scheduled then
    */
-  call<In, Out>(activity: ActivityDeclaration<In, Out>, input: In, options?: CallOptions): DurableCall<Out>;
-  call<In, Out>(child: OrchestrationDeclaration<In, Out>, input: In, options?: ChildOptions): DurableCall<Out>;
-  call<Out>(activity: ActivityDeclaration<void, Out>, input?: undefined, options?: CallOptions): DurableCall<Out>;
-  call<Out>(child: OrchestrationDeclaration<void, Out>, input?: undefined, options?: ChildOptions): DurableCall<Out>;
+  call<In, Out, Parsed, Returned>(
+    activity: ActivityDeclaration<In, Out, Parsed, Returned>,
+    ...args: [...input: InputArgument<In>, options?: CallOptions]
+  ): DurableCall<Out>;
+  call<In, Out>(
+    child: OrchestrationReference<In, Out>,
+    ...args: [...input: InputArgument<In>, options?: ChildOptions]
+  ): DurableCall<Out>;
   call(definition: AnyDeclaration, input?: unknown, options: CallOptions & ChildOptions = {}): DurableCall<unknown> {
     const payload = this.payloadFor(definition, input);
     return definition.kind === 'activity'
@@ -92,7 +91,7 @@ export class OrchestrationContext {
    * is left as it is.
    */
   start<In>(
-    definition: OrchestrationDeclaration<In, unknown>,
+    definition: OrchestrationReference<In, unknown>,
     input: In,
     { id, version }: { readonly id: string; readonly version?: string | undefined },
   ): void {
@@ -114,12 +113,12 @@ export class OrchestrationContext {
    * Waits for an event that a client raises. One that comes before the wait is lost; use
    * {@link dequeue} for streams.
    */
-  waitForEvent<T = unknown>(definition: EventDefinition<T> | string): DurableCall<T> {
+  waitForEvent<T = unknown>(definition: EventDefinition<unknown, T> | string): DurableCall<T> {
     return this.emit<T>({ kind: 'waitExternal', name: nameOf(definition) }, (data) => eventData(definition, data));
   }
 
   /** Takes the next message of a mailbox, also one that came before. */
-  dequeue<T = unknown>(definition: EventDefinition<T> | string): DurableCall<T> {
+  dequeue<T = unknown>(definition: EventDefinition<unknown, T> | string): DurableCall<T> {
     return this.emit<T>({ kind: 'dequeueEvent', name: nameOf(definition) }, (data) => eventData(definition, data));
   }
 
@@ -276,11 +275,11 @@ function decodeResult(text: string | null): unknown {
   return text === null ? null : decodePayload(text);
 }
 
-function nameOf(definition: EventDefinition<unknown> | string): string {
+function nameOf(definition: EventDefinition<unknown, unknown> | string): string {
   return typeof definition === 'string' ? definition : definition.name;
 }
 
-function eventData<T>(definition: EventDefinition<T> | string, text: string | null): T {
+function eventData<T>(definition: EventDefinition<unknown, T> | string, text: string | null): T {
   const data = decodeResult(text);
   if (typeof definition === 'string') return data as T;
   return checkAgainstNow(definition.data, data, { definition: `event '${definition.name}'`, part: 'input' });

@@ -51,3 +51,21 @@ export function pauseAfterMs({ backoff = DEFAULT_BACKOFF }: RetryPolicy, attempt
       return Math.min(backoff.initialMs * (backoff.factor ?? 2) ** (attempt - 1), backoff.maxMs ?? DEFAULT_MAX_MS);
   }
 }
+
+/** @throws RangeError naming the definition and the field that cannot be meant */
+export function checkRetryPolicy(definition: string, policy: RetryPolicy): void {
+  try {
+    attemptsOf(policy);
+    for (const field of ['delayMs', 'stepMs', 'initialMs', 'factor', 'maxMs'] as const) {
+      checkNumber(`retry.backoff.${field}`, (policy.backoff as Readonly<Record<string, unknown>> | undefined)?.[field]);
+    }
+    checkNumber('retry.totalTimeoutMs', policy.totalTimeoutMs);
+  } catch (error) {
+    throw new RangeError(`${definition}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function checkNumber(field: string, value: unknown): void {
+  if (value === undefined || (typeof value === 'number' && Number.isFinite(value) && value >= 0)) return;
+  throw new RangeError(`${field}: expected a finite number from 0, got ${String(value)}`);
+}

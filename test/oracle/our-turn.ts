@@ -2,6 +2,7 @@ import { silentLogger } from '../../src/base/logger.js';
 import type { AckOrchestrationItem, LockedOrchestrationItem, Provider } from '../../src/provider/provider.js';
 import { makeCore, type RuntimeCore } from '../../src/runtime/core.js';
 import type { ActivityHandler } from '../../src/runtime/activity-handler.js';
+import { AsyncHost } from '../../src/runtime/async/async-host.js';
 import { generatorOrchestration } from '../../src/runtime/generator/generator-driver.js';
 import { resolveRuntimeOptions } from '../../src/runtime/options.js';
 import { ActivityRegistry, OrchestrationRegistry } from '../../src/runtime/registry.js';
@@ -65,6 +66,7 @@ function coreOf(registrations: readonly Registration[], nowMs: number): RuntimeC
     options: resolveRuntimeOptions({ logger: silentLogger }),
     orchestrations,
     activities: new ActivityRegistry<ActivityHandler>(),
+    host: new AsyncHost(),
     stopping: new AbortController().signal,
   });
 }

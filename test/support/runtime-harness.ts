@@ -9,6 +9,7 @@ import type { ActivityFunction } from '../../src/runtime/activity-handler.js';
 import type { RuntimeCore } from '../../src/runtime/core.js';
 import type { GeneratorOrchestration } from '../../src/runtime/generator/generator-driver.js';
 import type { RuntimeOptions } from '../../src/runtime/options.js';
+import type { Registrable } from '../../src/runtime/registrable.js';
 import type { RunningRuntime } from '../../src/runtime/running-runtime.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import type { HistoryEvent } from '../../src/wire/event.js';
@@ -65,9 +66,12 @@ type Loose = any;
 export interface Handlers {
   readonly activities?: Readonly<Record<string, (ctx: Loose, input: Loose) => unknown>>;
   readonly orchestrations?: Readonly<Record<string, (ctx: Loose, input: Loose) => Generator<Loose, Loose, Loose>>>;
+  /** Typed ones. */
+  readonly definitions?: readonly Registrable[];
 }
 
-export function register(runtime: Runtime, { activities = {}, orchestrations = {} }: Handlers): void {
+export function register(runtime: Runtime, { activities = {}, orchestrations = {}, definitions = [] }: Handlers): void {
+  runtime.register(...definitions);
   for (const [name, fn] of Object.entries(activities)) runtime.registerActivity(name, fn as ActivityFunction);
   for (const [key, fn] of Object.entries(orchestrations)) {
     const [name = key, version] = key.split('@');
@@ -113,6 +117,8 @@ export class SteppedRuntime {
   /** One look at each queue; how many items were found. */
   async step(): Promise<number> {
     const turns = await this.parts.orchestrations.runOnce();
+    // Turns of async orchestrations go on after they have begun.
+    await this.parts['processor'].drained();
     const activities = await this.parts.activities.runOnce();
     return turns.fetched + activities.fetched;
   }

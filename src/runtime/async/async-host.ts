@@ -1,4 +1,5 @@
 import { AsyncLocalStorage, createHook, type AsyncHook } from 'node:async_hooks';
+import { claimRejections } from '../../base/rejection-guard.js';
 
 /** Resources that deterministic code may create: promises, and the ticks of a drain itself. */
 const DETERMINISTIC_RESOURCES = new Set(['PROMISE', 'TickObject', 'Microtask']);
@@ -28,8 +29,6 @@ export class AsyncHost {
   private current: HostedExecution | undefined;
   private tail: Promise<void> = Promise.resolve();
   private stretchBeganAtMs = performance.now();
-  private users = 0;
-  private readonly onUnhandledRejection = (reason: unknown) => this.passOnUnlessHosted(reason);
 
   constructor() {
     this.hook = createHook({
@@ -41,15 +40,17 @@ export class AsyncHost {
     });
   }
 
-  /** Begins to watch unhandled rejections; balanced by {@link release}. */
-  retain(): void {
-    if (this.users++ === 0) process.on('unhandledRejection', this.onUnhandledRejection);
-  }
-
-  release(): void {
-    if (--this.users > 0) return;
-    process.off('unhandledRejection', this.onUnhandledRejection);
-    this.disableHook();
+  /**
+   * Cares for rejections until the returned function is called. `const p = helper(ctx);
+   * await ctx.call(other); await p` rejects a promise before anybody awaits it. That is legal
+   * in an orchestration, and ending the process for it would end it again after each restart.
+   */
+  retain(): () => void {
+    const release = claimRejections(() => this.storage.getStore() !== undefined);
+    return () => {
+      release();
+      this.disableHook();
+    };
   }
 
   /** Whether `execution`'s own window is open and the caller runs inside it. */
@@ -99,17 +100,6 @@ export class AsyncHost {
     this.hookEnabled = false;
     this.hook.disable();
   }
-
-  /**
-   * `const p = helper(ctx); await ctx.call(other); await p` rejects a promise before
-   * anybody awaits it. That is legal in an orchestration, and ending the process for it
-   * would end it again after each restart. All other rejections take Node's course.
-   */
-  private passOnUnlessHosted(reason: unknown): void {
-    if (this.storage.getStore() !== undefined) return;
-    if (process.listenerCount('unhandledRejection') > 1 || !rejectionsEndTheProcess()) return;
-    throw reason instanceof Error ? reason : unhandledRejection(reason);
-  }
 }
 
 /**
@@ -129,21 +119,4 @@ function callerStack(): string {
     .filter((line) => !line.includes('node:') && !line.includes('async-host'))
     .slice(0, STACK_FRAMES)
     .join('\n');
-}
-
-/** Node's default mode; in the others Node itself does what they say, whoever listens. */
-function rejectionsEndTheProcess(): boolean {
-  const flags = [...process.execArgv, ...(process.env['NODE_OPTIONS'] ?? '').split(/\s+/)];
-  const mode = flags.findLast((flag) => flag.startsWith('--unhandled-rejections='));
-  return mode === undefined || mode.endsWith('=throw');
-}
-
-/** As Node words it for a reason that is no error. */
-function unhandledRejection(reason: unknown): Error {
-  const shown = typeof reason === 'object' && reason !== null ? Object.prototype.toString.call(reason) : String(reason);
-  const error = new Error(
-    'This error originated either by throwing inside of an async function without a catch block, ' +
-      `or by rejecting a promise which was not handled with .catch(). The promise rejected with the reason "${shown}".`,
-  );
-  return Object.assign(error, { code: 'ERR_UNHANDLED_REJECTION' });
 }

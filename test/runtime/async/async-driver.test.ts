@@ -12,11 +12,12 @@ import type { WorkItem } from '../../../src/wire/work-item.js';
 const NOW = 1_800_000_000_000;
 
 let host: AsyncHost;
+let release: () => void;
 beforeEach(() => {
   host = new AsyncHost();
-  host.retain();
+  release = host.retain();
 });
-afterEach(() => host.release());
+afterEach(() => release());
 
 /** The smallest context: enough to drive, without the typed API above it. */
 function contextOn(port: AsyncPort) {

@@ -4,7 +4,7 @@ import { AsyncHost } from '../../../src/runtime/async/async-host.js';
 import { createExecution } from '../../../src/runtime/replay/execution.js';
 
 const host = new AsyncHost();
-host.retain();
+const release = host.retain();
 const now = () => 0;
 
 const live = createExecution({
@@ -53,4 +53,4 @@ const { result } = await live.runWarm({
   messages: [{ kind: 'ActivityCompleted', instance: 'x', executionId: 1, id: 3, result: '' }],
 });
 console.log(result.kind, result.kind === 'completed' ? result.output : '');
-host.release();
+release();

@@ -23,7 +23,7 @@ export interface SchemaIssue {
 export interface SchemaPlace {
   /** Such as `activity 'charge'`. */
   readonly definition: string;
-  readonly part: 'input' | 'output';
+  readonly part: 'input' | 'output' | 'data';
 }
 
 /**

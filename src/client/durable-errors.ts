@@ -1,4 +1,4 @@
-/** A failure that happened elsewhere, as far as its text tells: name and message of what was thrown there. */
+/** A failure that happened elsewhere, as far as it was stored: name, message and stack of what was thrown there. */
 export class RemoteError extends Error {
   constructor(
     /** Such as `TypeError`. */
@@ -65,11 +65,48 @@ export class DurableTimeoutError extends Error {
   }
 }
 
+/**
+ * The instance ended without a result. `message` is the stored text, which may hold what
+ * the orchestration's author put into it; `cause` is what its code threw.
+ */
+export class OrchestrationFailedError extends Error {
+  override readonly name: string = 'OrchestrationFailedError';
+
+  constructor(
+    readonly instanceId: string,
+    readonly orchestrationName: string,
+    text: string,
+  ) {
+    super(text, { cause: remoteErrorOf(text) });
+  }
+}
+
+/** The instance was cancelled before it had a result. */
+export class OrchestrationCancelledError extends OrchestrationFailedError {
+  override readonly name = 'OrchestrationCancelledError';
+
+  constructor(
+    instanceId: string,
+    orchestrationName: string,
+    text: string,
+    readonly reason: string,
+  ) {
+    super(instanceId, orchestrationName, text);
+  }
+}
+
 const CANCELED = 'canceled: ';
 /** How an activity's failure text begins (node-api.md 8.1). */
 const ACTIVITY_PREFIX = /^Activity '[^']*' JS execution failed: \w+, /;
 /** `Name: message` as `String(error)` prints it, and perhaps lines of a stack. */
 const PRINTED_ERROR = /^([A-Za-z_$][\w$]*(?:Error|Exception)?)(?:: ([^]*?))?(\n {4}at [^]*)?$/;
+
+/** The error of a failed instance, by its text. */
+export function orchestrationFailure(instance: string, name: string, text: string): OrchestrationFailedError {
+  return text.startsWith(CANCELED)
+    ? new OrchestrationCancelledError(instance, name, text, text.slice(CANCELED.length))
+    : new OrchestrationFailedError(instance, name, text);
+}
 
 /** The error of a failed child, by its text. */
 export function subOrchestrationError(name: string, text: string): SubOrchestrationError {

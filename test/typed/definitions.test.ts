@@ -1,0 +1,110 @@
+import { describe, expect, test } from '@jest/globals';
+import { z } from 'zod';
+import {
+  activity,
+  declareActivity,
+  declareOrchestration,
+  event,
+  FakeClock,
+  orchestration,
+  Runtime,
+  silentLogger,
+} from '../../src/index.js';
+import { MemoryProvider } from '../support/memory-provider.js';
+import { describeScenarios } from '../support/scenarios.js';
+
+const greet = activity('greet', async (_ctx, who: string) => `Hello, ${who}!`);
+const hello = orchestration('hello', async (ctx, input: { who: string }) => {
+  const text = await ctx.call(greet, input.who);
+  return { text };
+});
+const helloSteps = orchestration('hello-steps', function* (ctx, input: { who: string }) {
+  const text = yield* ctx.call(greet, input.who);
+  return { text };
+});
+const approved = event('approved', { data: z.object({ by: z.string() }) });
+const approval = orchestration('approval', async (ctx) => {
+  ctx.status.set({ waiting: true });
+  const { by } = await ctx.waitForEvent(approved);
+  return by;
+});
+
+describeScenarios('typed definitions', {
+  'an async orchestration, and a generator, call an activity and give its typed result': async ({ open, id }) => {
+    const runtime = open({ definitions: [greet, hello, helloSteps] });
+    const { client } = runtime;
+    for (const definition of [hello, helloSteps]) {
+      const handle = await client.start(definition, { who: 'Ann' }, { id: id() });
+      await runtime.settle();
+      const { text } = await handle.result();
+      expect(text).toBe('Hello, Ann!');
+      expect(await handle.status()).toMatchObject({ status: 'Completed', output: { text: 'Hello, Ann!' } });
+    }
+  },
+
+  'a handle raises typed events; data that the schema refuses is not stored': async ({ open, id, provider }) => {
+    const runtime = open({ definitions: [approval] });
+    const { client } = runtime;
+    const handle = await client.start(approval, undefined, { id: id() });
+    await runtime.settle();
+    expect(await handle.status()).toMatchObject({ status: 'Running', custom: { waiting: true } });
+    const refused = handle.events.raise(approved, { by: 7 } as never);
+    await expect(refused).rejects.toThrow("the data of event 'approved' does not fit its schema: by: ");
+    expect(await provider.due()).toMatchObject({ orchestrator: false });
+    await handle.events.raise(approved, { by: 'Bo' });
+    await runtime.settle();
+    expect(await handle.result()).toBe('Bo');
+  },
+});
+
+describe('registration', () => {
+  const runtime = () => new Runtime(new MemoryProvider(new FakeClock()), { logger: silentLogger });
+
+  test('the same definition may come again; another handler under its name is refused by name', () => {
+    const target = runtime();
+    target.register(greet, greet);
+    target.register(greet);
+    const other = activity('greet', async (_ctx, who: string) => who);
+    expect(() => target.register(other)).toThrow("activity 'greet' is registered already with another handler");
+    expect(() => target.registerActivity('greet', () => 1)).toThrow("activity 'greet' is registered already");
+    const same = orchestration('hello', async () => 1);
+    target.register(hello);
+    expect(() => target.register(same)).toThrow("orchestration 'hello@1.0.0' is registered already");
+    expect(() => target.registerOrchestration('hello', function* () {})).toThrow("'hello@1.0.0' is registered already");
+  });
+
+  test('of a list with one that is refused, none is registered', () => {
+    const target = runtime();
+    target.register(greet);
+    const other = activity('greet', async (_ctx, who: string) => who);
+    expect(() => target.register(hello, other)).toThrow("activity 'greet'");
+    expect(() => target.register(orchestration('hello', async () => 1))).not.toThrow();
+  });
+
+  test('what is only declared, or no definition at all, is refused with what it is', () => {
+    const target = runtime();
+    expect(() => target.register(declareActivity('a') as never)).toThrow("activity 'a' is only declared");
+    expect(() => target.register(declareOrchestration('o') as never)).toThrow("orchestration 'o' is only declared");
+    expect(() => target.register(null as never)).toThrow('got null as argument 1');
+    expect(() => target.register(greet, (() => 1) as never)).toThrow('got function as argument 2');
+  });
+
+  test('a name that the drop-in API has registered is taken', () => {
+    const target = runtime();
+    target.registerActivity('greet', () => 1);
+    target.registerOrchestration('hello', function* () {});
+    expect(() => target.register(greet)).toThrow("activity 'greet' is registered already");
+    expect(() => target.register(hello)).toThrow("orchestration 'hello@1.0.0' is registered already");
+  });
+
+  test('impossible definitions name themselves', () => {
+    expect(() => activity('', async () => 1)).toThrow("expected a non-empty string as the name, got ''");
+    expect(() => activity('a', 7 as never)).toThrow("activity 'a': expected a function as the handler, got number");
+    expect(() => orchestration('o', async () => 1, { version: 'new' })).toThrow(
+      "'o': expected a version such as 1.2.3",
+    );
+    expect(() => activity('a', async () => 1, { retry: { maxAttempts: 0 } })).toThrow(
+      "activity 'a': retry.maxAttempts: expected an integer of at least 1, got 0",
+    );
+  });
+});

@@ -42,6 +42,8 @@ export interface CodeHost extends Pick<KeyValueHost, 'turnStartMs' | 'recordedCl
   isInScheduleRun(): boolean;
   /** The turn used a rule that only a replay from the start shows. */
   markColdOnly(): void;
+  /** Hears of every decision; for tools. */
+  readonly decided?: ((action: Action) => void) | undefined;
 }
 
 export interface CodeParams {
@@ -266,7 +268,10 @@ export class OrchestrationCode {
   private record(action: Action, { fireAtMs = 0, stampMs = 0 }: { fireAtMs?: number; stampMs?: number }): Token {
     const token = this.nextToken++;
     // What branches do after the orchestration has returned is not its decision any more.
-    if (!this.finished) this.actions.push({ token, action, fireAtMs, stampMs });
+    if (!this.finished) {
+      this.actions.push({ token, action, fireAtMs, stampMs });
+      this.host.decided?.(action);
+    }
     return token;
   }
 

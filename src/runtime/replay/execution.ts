@@ -108,11 +108,11 @@ class Execution implements LiveExecution {
         isInScheduleRun: () => this.running?.walker.inScheduleRun ?? false,
         recordedClears: () => this.currentTurn().recordedClears(this.running?.code.actions.length ?? 0),
         markColdOnly: () => this.currentTurn().markColdOnly(),
+        decided: this.params.onDecision,
       },
     );
     const walker = new HistoryWalker(code, {
       eventUnclaimed: (name, isDelivered) => this.currentTurn().eventUnclaimed(name, isDelivered),
-      parted: (event, action) => this.params.onParting?.(event, action),
     });
     this.running = { code, walker };
     return yield* this.lead(turn, this.running);

@@ -45,8 +45,8 @@ export interface ExecutionParams {
   readonly duroxideVersion?: string | undefined;
   /** @defaultValue the limits of `wire/limits.ts` */
   readonly limits?: Partial<TurnLimits> | undefined;
-  /** For tools: where code and history part, before the failure that says so. */
-  readonly onParting?: ((event: HistoryEvent, action: Action | undefined) => void) | undefined;
+  /** For tools: called with every decision of the code, in order, recorded or new. */
+  readonly onDecision?: ((action: Action) => void) | undefined;
 }
 
 /** A turn from stored history: the code runs again from its first line. */

@@ -1,7 +1,6 @@
 import type { ErrorDetails } from '../../wire/error-details.js';
 import { displayErrorDetails } from '../../wire/error-details.js';
 import type { EventOf, HistoryEvent } from '../../wire/event.js';
-import type { Action } from './action.js';
 import type { OrchestrationCode, Task } from './code.js';
 import { debugAction, debugEvent } from './debug-text.js';
 import { nondeterminism } from './failures.js';
@@ -33,8 +32,6 @@ const METADATA_WORDS: Readonly<Record<MetadataEvent['kind'], string>> = {
 export interface WalkNotes {
   /** A positional event found no subscription, or one that the code has dropped already. */
   eventUnclaimed(name: string, isDelivered: boolean): void;
-  /** Code and history part at this event; `action` is what the code emitted there, if anything. */
-  parted(event: HistoryEvent, action: Action | undefined): void;
 }
 
 /** Whether an event stands for an action of the code. */
@@ -146,11 +143,10 @@ export class HistoryWalker {
   private matchSchedule(event: ScheduleEvent): ErrorDetails | undefined {
     const action = this.code.actions.shift();
     if (!action) {
-      this.notes.parted(event, undefined);
       const what = event.kind === 'OrchestrationChained' ? event.kind : 'schedule';
       return nondeterminism(`history ${what} but no emitted action`);
     }
-    if (!sameDecision(action.action, event)) return this.mismatch('schedule', action, event);
+    if (!sameDecision(action.action, event)) return mismatch('schedule', action, event);
     this.bind(action, event.eventId);
     return undefined;
   }
@@ -160,19 +156,15 @@ export class HistoryWalker {
     this.inScheduleRun = true;
     const action = this.code.actions.shift();
     if (!action || sameDecision(action.action, event)) return undefined;
-    return this.mismatch(METADATA_WORDS[event.kind], action, event);
+    return mismatch(METADATA_WORDS[event.kind], action, event);
   }
 
   private resolve(event: OutcomeEvent): ErrorDetails | undefined {
     const source = event.sourceEventId;
     if (source === null) return undefined;
     const task = this.open.get(source);
-    if (!task) {
-      this.notes.parted(event, undefined);
-      return nondeterminism('completion without open schedule');
-    }
+    if (!task) return nondeterminism('completion without open schedule');
     if (event.kind === 'ActivityCompleted' && task.kind !== 'scheduleActivity') {
-      this.notes.parted(event, undefined);
       return nondeterminism('completion kind mismatch: expected activity');
     }
     this.open.delete(source);
@@ -204,9 +196,8 @@ export class HistoryWalker {
     positional.arrive(name, data);
     this.mustPoll = true;
   }
+}
 
-  private mismatch(what: string, action: RecordedAction, event: HistoryEvent): ErrorDetails {
-    this.notes.parted(event, action.action);
-    return nondeterminism(`${what} mismatch: action=${debugAction(action)} vs event=${debugEvent(event)}`);
-  }
+function mismatch(what: string, action: RecordedAction, event: HistoryEvent): ErrorDetails {
+  return nondeterminism(`${what} mismatch: action=${debugAction(action)} vs event=${debugEvent(event)}`);
 }

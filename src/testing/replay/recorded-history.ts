@@ -1,0 +1,93 @@
+import type { Provider } from '../../provider/provider.js';
+import type { HistoryEvent } from '../../wire/event.js';
+import { decodeEvent, encodeEvent, eventFromJson } from '../../wire/event.js';
+
+/**
+ * The history of one execution as plain JSON, to be kept in a file beside the tests.
+ * Made by {@link recordHistory}; it holds inputs and outputs as they were.
+ */
+export interface RecordedHistory {
+  readonly instance: string;
+  readonly executionId: number;
+  /** Values that earlier executions of the instance left behind; absent: none. */
+  readonly values?: Readonly<Record<string, string>> | undefined;
+  /** The stored form of the events, in order: JSON values, or their texts. */
+  readonly events: readonly unknown[];
+}
+
+/** What {@link recordHistory} reads from. */
+export type HistorySource = Pick<Provider, 'asManagement' | 'readWithExecution'>;
+
+/**
+ * Reads the history of an execution for `replay`, today or years later.
+ * @param executionId absent: the current execution
+ * @throws Error when there is no such instance or execution; ProviderError
+ */
+export async function recordHistory(
+  source: HistorySource,
+  instance: string,
+  executionId?: number,
+): Promise<RecordedHistory> {
+  const executions = await source.asManagement().listExecutions(instance);
+  const wanted = executionId ?? Math.max(...executions);
+  if (!executions.includes(wanted)) {
+    const known = executions.length > 0 ? `it has ${executions.join(', ')}` : 'there is no such instance';
+    throw new Error(
+      `recordHistory: expected an execution of instance '${instance}', got ${String(executionId)}: ${known}`,
+    );
+  }
+  const values = new Map<string, string>();
+  for (const earlier of executions.filter((id) => id < wanted).sort((a, b) => a - b)) {
+    for (const event of await source.readWithExecution(instance, earlier)) applyValue(values, event);
+  }
+  const events = await source.readWithExecution(instance, wanted);
+  return {
+    instance,
+    executionId: wanted,
+    ...(values.size > 0 && { values: Object.fromEntries(values) }),
+    events: events.map((event) => JSON.parse(encodeEvent(event)) as unknown),
+  };
+}
+
+/**
+ * The events of a recorded history, checked.
+ * @throws TypeError for something else, naming what is wrong
+ */
+export function eventsOf(history: RecordedHistory | readonly HistoryEvent[] | string): {
+  readonly events: readonly HistoryEvent[];
+  readonly values: Readonly<Record<string, string>>;
+} {
+  const given = typeof history === 'string' ? parsed(history) : history;
+  const recorded = given as Partial<RecordedHistory>;
+  const list: unknown = Array.isArray(given) ? given : recorded.events;
+  if (!Array.isArray(list) || list.length === 0) {
+    throw new TypeError('replay: expected a recorded history with events, as recordHistory(…) returns it');
+  }
+  const events = list.map((event: unknown, index) => eventOf(event, index));
+  return { events, values: Array.isArray(given) ? {} : (recorded.values ?? {}) };
+}
+
+function parsed(text: string): RecordedHistory | readonly HistoryEvent[] {
+  try {
+    return JSON.parse(text) as RecordedHistory;
+  } catch (cause) {
+    throw new TypeError('replay: expected the JSON text of a recorded history, got a text that is no JSON', { cause });
+  }
+}
+
+function eventOf(event: unknown, index: number): HistoryEvent {
+  // Events as the provider reads them carry `kind`, stored ones `type`.
+  if (typeof event === 'object' && event !== null && 'kind' in event && 'eventId' in event)
+    return event as HistoryEvent;
+  try {
+    return typeof event === 'string' ? decodeEvent(event) : eventFromJson(event);
+  } catch (cause) {
+    throw new TypeError(`replay: element ${index} of the history is no event: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function applyValue(values: Map<string, string>, event: HistoryEvent): void {
+  if (event.kind === 'KeyValueSet') values.set(event.key, event.value);
+  else if (event.kind === 'KeyValueCleared') values.delete(event.key);
+  else if (event.kind === 'KeyValuesCleared') values.clear();
+}

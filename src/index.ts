@@ -11,8 +11,18 @@ export type {
   PruneOptions as ProviderPruneOptions,
   PruneResult,
   QueueDepths,
+  ResetResult,
   SystemMetrics,
 } from './provider/admin.js';
+export {
+  type InstancePage,
+  type InstancePageQuery,
+  type InstanceSummary,
+  MAX_PAGE_LIMIT,
+  PREVIEW_LENGTH,
+  type StatusCount,
+} from './provider/instance-pages.js';
+export type { Slots, WorkerHeartbeat, WorkerInfo, WorkerState } from './provider/workers.js';
 export type {
   Abandon,
   AckOrchestrationItem,
@@ -66,6 +76,15 @@ export {
   migrate,
 } from './provider/drizzle/migrate/on-database.js';
 export { StoredFunctionProvider } from './provider/stored-function/index.js';
+export {
+  type CheckedCounts,
+  checkInvariants,
+  type InvariantName,
+  type InvariantOptions,
+  type InvariantReport,
+  type InvariantViolation,
+  type QuarantinedRow,
+} from './doctor/index.js';
 export type { ConnectOptions, DrizzleProviderOptions } from './provider/drizzle/options.js';
 export {
   ProviderError,

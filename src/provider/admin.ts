@@ -1,5 +1,7 @@
 import type { HistoryEvent } from '../wire/event.js';
+import type { InstancePage, InstancePageQuery, StatusCount } from './instance-pages.js';
 import type { Ms } from './provider.js';
+import type { WorkerHeartbeat, WorkerInfo } from './workers.js';
 
 export interface InstanceInfo {
   readonly instanceId: string;
@@ -73,6 +75,22 @@ export interface PruneResult {
   readonly eventsDeleted: number;
 }
 
+/** What a reset did to one instance. */
+export interface ResetResult {
+  readonly instanceId: string;
+  readonly executionId: number;
+  /** Events that moved from the history to `ddz_history_archive`. */
+  readonly eventsArchived: number;
+  /** Activities, timers and children without outcome that were enqueued again. */
+  readonly activities: number;
+  readonly timers: number;
+  readonly children: number;
+  /** External events and queue messages of the archived part that were delivered once more. */
+  readonly messages: number;
+  /** Failed children whose failure the instance has not seen any more: they were reset with it. */
+  readonly resetChildren: readonly ResetResult[];
+}
+
 /** Administrative operations (provider.md 3.2). "Unknown instance" is a permanent `ProviderError`. */
 export interface ProviderAdmin {
   /** Newest first. */
@@ -96,6 +114,28 @@ export interface ProviderAdmin {
   deleteInstanceBulk(filter: InstanceFilter): Promise<DeleteResult>;
   pruneExecutions(instance: string, options: PruneOptions): Promise<PruneResult>;
   pruneExecutionsBulk(filter: InstanceFilter, options: PruneOptions): Promise<PruneResult>;
+  /**
+   * A page of instances, newest first by creation time and id. Any page of any filter costs a
+   * bounded amount of work: where matches are far apart it may hold fewer than `limit`, even
+   * none, although more follow. Go on while `next` is not null.
+   * @throws ProviderError (permanent) for a limit, a moment or a cursor that does not fit
+   */
+  listInstancesPage(query: InstancePageQuery): Promise<InstancePage>;
+  /** Instances by the status of their current execution: exact up to 10,000, above that estimates, marked as such. */
+  countByStatus(): Promise<StatusCount[]>;
+  /** Runtimes that have told of themselves, the latest first. @throws UnsupportedError without the table `ddz_workers` */
+  workers(): Promise<WorkerInfo[]>;
+  /** Notes that a runtime lives; what has not done so for a day is forgotten. @returns false without `ddz_workers` */
+  recordWorker(heartbeat: WorkerHeartbeat): Promise<boolean>;
+  /**
+   * Takes a failed instance back to the event `toEventId` of its current execution: later
+   * events move to `ddz_history_archive`, what has no outcome before is enqueued again, and
+   * it runs. One transaction, under the instance's lock. A failed child whose outcome is
+   * taken back is reset, too, to the step that failed.
+   * @throws ProviderError with the reason when history does not allow it, or (retryable) while
+   *   a worker has the instance; UnsupportedError without the table `ddz_history_archive`
+   */
+  resetInstance(instance: string, toEventId: number): Promise<ResetResult>;
   /** Drops everything of ours and native's in the schema, and the schema unless it is `public`. */
   cleanupSchema(): Promise<void>;
 }

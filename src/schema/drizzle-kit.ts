@@ -3,7 +3,7 @@
  * name, because the migrations run under a `search_path` of our migrator's choice.
  */
 import { pgTable } from 'drizzle-orm/pg-core';
-import { makeTables } from './tables.js';
+import { makeOwnTables, makeTables } from './tables.js';
 
 export const {
   instances,
@@ -16,3 +16,5 @@ export const {
   kvStore,
   kvDelta,
 } = makeTables(pgTable);
+
+export const { workers, historyArchive } = makeOwnTables(pgTable);

@@ -32,4 +32,17 @@ export const builtInMigrations: readonly Migration[] = [
       'CREATE INDEX "ddz_worker_expired" ON "worker_queue" USING btree ("locked_until") WHERE "worker_queue"."lock_token" is not null',
     ],
   },
+  {
+    name: '0001_pages_workers_resets',
+    statements: [
+      'CREATE TABLE "ddz_history_archive" (\n\t"id" bigserial PRIMARY KEY NOT NULL,\n\t"instance_id" text NOT NULL,\n\t"execution_id" bigint NOT NULL,\n\t"event_id" bigint NOT NULL,\n\t"event_type" text NOT NULL,\n\t"event_data" text NOT NULL,\n\t"created_at" timestamp with time zone NOT NULL,\n\t"archived_at" timestamp with time zone NOT NULL\n)',
+      'CREATE TABLE "ddz_workers" (\n\t"runtime_id" text PRIMARY KEY NOT NULL,\n\t"host" text NOT NULL,\n\t"pid" integer NOT NULL,\n\t"package_version" text NOT NULL,\n\t"orchestration_slots_in_use" integer NOT NULL,\n\t"orchestration_slots" integer NOT NULL,\n\t"activity_slots_in_use" integer NOT NULL,\n\t"activity_slots" integer NOT NULL,\n\t"started_at" timestamp with time zone NOT NULL,\n\t"last_seen_ms" bigint NOT NULL,\n\t"is_stopped" boolean DEFAULT false NOT NULL,\n\t"counters" text NOT NULL\n)',
+      'CREATE INDEX "ddz_history_archive_instance" ON "ddz_history_archive" USING btree ("instance_id","execution_id","event_id")',
+      'CREATE INDEX "ddz_executions_status" ON "executions" USING btree ("status","instance_id") WHERE "executions"."status" in (\'Running\', \'Failed\')',
+      'CREATE INDEX "ddz_instances_created" ON "instances" USING btree ("created_at","instance_id")',
+      'CREATE INDEX "ddz_instances_name" ON "instances" USING btree ("orchestration_name","created_at")',
+      'CREATE INDEX "ddz_instances_prefix" ON "instances" USING btree ("instance_id" collate "C")',
+      'CREATE INDEX "ddz_instances_custom_status" ON "instances" USING btree (left("custom_status", 128) collate "C") WHERE "instances"."custom_status" is not null',
+    ],
+  },
 ];

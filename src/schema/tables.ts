@@ -1,4 +1,6 @@
 import { PgSchema } from 'drizzle-orm/pg-core';
+import { historyArchiveTable } from './ddz-history-archive.js';
+import { workersTable } from './ddz-workers.js';
 import { executionsTable } from './executions.js';
 import { historyTable } from './history.js';
 import { instanceLocksTable } from './instance-locks.js';
@@ -25,6 +27,19 @@ export function makeTables(table: TableFactory) {
   };
 }
 
+/**
+ * Tables of our own, beside native's (provider.md 3.4.12). A schema that native made has
+ * them on request only, so that a query of them has to expect that they are missing.
+ */
+export function makeOwnTables(table: TableFactory) {
+  return {
+    workers: workersTable(table),
+    historyArchive: historyArchiveTable(table),
+  };
+}
+
+export type OwnTables = ReturnType<typeof makeOwnTables>;
+
 export type DuroxideTables = ReturnType<typeof makeTables>;
 
 /**
@@ -34,4 +49,10 @@ export type DuroxideTables = ReturnType<typeof makeTables>;
 export function defineSchema(name: string): DuroxideTables {
   const schema = new PgSchema(name);
   return makeTables(schema.table as unknown as TableFactory);
+}
+
+/** Our own tables as they stand in the schema `name`. */
+export function defineOwnTables(name: string): OwnTables {
+  const schema = new PgSchema(name);
+  return makeOwnTables(schema.table as unknown as TableFactory);
 }

@@ -228,7 +228,17 @@ export class NativeFunctions {
 
   // Administration
 
-  readonly admin: Omit<ProviderAdmin, 'readHistory' | 'cleanupSchema' | 'readHistoryWithExecutionId'> = {
+  readonly admin: Omit<
+    ProviderAdmin,
+    | 'readHistory'
+    | 'cleanupSchema'
+    | 'readHistoryWithExecutionId'
+    | 'listInstancesPage'
+    | 'countByStatus'
+    | 'workers'
+    | 'recordWorker'
+    | 'resetInstance'
+  > = {
     listInstances: async () => column(await this.call('list_instances', []), 'instance_id', String),
     listInstancesByStatus: async (status) =>
       column(await this.call('list_instances_by_status', [status]), 'instance_id', String),

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.js';
 import type { Logger } from '../../base/logger.js';
-import type { DuroxideTables } from '../../schema/tables.js';
+import type { DuroxideTables, OwnTables } from '../../schema/tables.js';
 import type { Driver } from './executor.js';
 import type { Compilable, DecodeRow, Statement } from './statement.js';
 
@@ -8,6 +8,8 @@ import type { Compilable, DecodeRow, Statement } from './statement.js';
 export interface ProviderContext {
   readonly schema: string;
   readonly tables: DuroxideTables;
+  /** May be missing in a schema that native made. */
+  readonly ownTables: OwnTables;
   readonly driver: Driver;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -1,7 +1,7 @@
 import { type Clock, SystemClock } from '../../base/clock.js';
 import { consoleLogger, guardedLogger, type Logger } from '../../base/logger.js';
 import { assertSchemaName } from '../../schema/schema-name.js';
-import { defineSchema } from '../../schema/tables.js';
+import { defineOwnTables, defineSchema } from '../../schema/tables.js';
 import type { ProviderContext } from './context.js';
 import type { Driver } from './executor.js';
 import { type Compilable, compile, type DecodeRow, type Statement } from './statement.js';
@@ -29,6 +29,7 @@ export function createContext(driver: Driver, options: ContextOptions = {}): Pro
   return {
     schema,
     tables: defineSchema(schema),
+    ownTables: defineOwnTables(schema),
     driver,
     clock,
     logger: guardedLogger(options.logger ?? consoleLogger),

@@ -66,6 +66,10 @@ export function registerFunctions(db: IMemoryDb, host: FunctionHost): void {
   register('current_setting', ['text', 'bool'], 'text', (name: string) => localSettings().get(name) ?? null, {
     impure: true,
   });
+  register('left', ['text', 'integer'], 'text', (text: string, length: number) => {
+    const letters = Array.from(text);
+    return letters.slice(0, length < 0 ? Math.max(0, letters.length + length) : length).join('');
+  });
   register('strpos', ['text', 'text'], 'integer', (text: string, part: string) => text.indexOf(part) + 1);
   register('pg_notify', ['text', 'text'], 'null', (channel: string, payload: string) => host.notify(channel, payload), {
     impure: true,

@@ -1,8 +1,11 @@
 import type { InstanceFilter, ProviderAdmin, PruneOptions } from '../../admin.js';
+import type { InstancePageQuery } from '../../instance-pages.js';
+import type { WorkerHeartbeat } from '../../workers.js';
 import type { ProviderContext } from '../context.js';
 import { cleanupSchema } from '../migrate/index.js';
 import { readWithExecution } from '../operations/read-history.js';
 import { inTransaction } from '../transaction.js';
+import { countByStatus } from './count-by-status.js';
 import { deleteInstance, deleteInstanceBulk, deleteInstancesAtomic } from './delete-instances.js';
 import { getExecutionInfo, getInstanceInfo, getParentId, latestExecutionId } from './describe-instances.js';
 import {
@@ -12,8 +15,11 @@ import {
   listInstances,
   listInstancesByStatus,
 } from './list-instances.js';
+import { listInstancesPage } from './list-instances-page.js';
 import { getQueueDepths, getSystemMetrics } from './metrics.js';
 import { pruneExecutions, pruneExecutionsBulk } from './prune-executions.js';
+import { resetInstance } from './reset-instance.js';
+import { listWorkers, recordWorker } from './workers.js';
 
 /** Administration over the tables; each method is one file's function. */
 export class DrizzleProviderAdmin implements ProviderAdmin {
@@ -90,6 +96,26 @@ export class DrizzleProviderAdmin implements ProviderAdmin {
 
   pruneExecutionsBulk(filter: InstanceFilter, options: PruneOptions) {
     return pruneExecutionsBulk(this.ctx, filter, options);
+  }
+
+  listInstancesPage(query: InstancePageQuery) {
+    return listInstancesPage(this.ctx, query);
+  }
+
+  countByStatus() {
+    return countByStatus(this.ctx);
+  }
+
+  workers() {
+    return listWorkers(this.ctx);
+  }
+
+  recordWorker(heartbeat: WorkerHeartbeat) {
+    return recordWorker(this.ctx, heartbeat);
+  }
+
+  resetInstance(instance: string, toEventId: number) {
+    return resetInstance(this.ctx, instance, toEventId);
   }
 
   cleanupSchema() {

@@ -21,10 +21,9 @@ export function ownTableStatements({ statements }: Migration): readonly string[]
 }
 
 /** Builds an index without locking writers out. Must stand alone, outside a transaction. */
-export function createIndexConcurrently(schema: string, { name, table, columns, where }: ExpectedIndex): string {
+export function createIndexConcurrently(schema: string, { name, table, keys, where }: ExpectedIndex): string {
   const on = `${quoteSchemaName(schema)}."${table}"`;
-  const list = columns.map((column) => `"${column}"`).join(', ');
-  return `create index concurrently if not exists "${name}" on ${on} using btree (${list})${where ? ` where ${where}` : ''}`;
+  return `create index concurrently if not exists "${name}" on ${on} using btree (${keys.join(', ')})${where ? ` where ${where}` : ''}`;
 }
 
 /** Removes an index without locking writers out. Must stand alone, outside a transaction. */

@@ -15,7 +15,10 @@ export interface ExpectedColumn {
 export interface ExpectedIndex {
   readonly name: string;
   readonly table: string;
+  /** As the catalogue names them: an expression by its function. */
   readonly columns: readonly string[];
+  /** As `CREATE INDEX` takes them, with operator classes. */
+  readonly keys: readonly string[];
   /** The predicate, with columns qualified by the bare table name. */
   readonly where: string | undefined;
 }
@@ -46,7 +49,8 @@ export const ownIndexes: readonly ExpectedIndex[] = tables.flatMap((table) => {
       name: config.name ?? '',
       table: name,
       columns: config.columns.map(indexedColumnName),
-      where: config.where && predicateText(config.where),
+      keys: config.columns.map((column) => keyText(column, name)),
+      where: config.where && constantText(config.where),
     }))
     .filter((index) => index.name.startsWith('ddz_'));
 });
@@ -57,11 +61,19 @@ function catalogueType(sqlType: string): string {
 
 function indexedColumnName(column: Partial<IndexedColumn | SQL>): string {
   if ('name' in column && typeof column.name === 'string') return column.name;
-  throw new Error('an index of ours on an expression needs a definition that can be compared');
+  const text = constantText(column as SQL);
+  const name = /^"(\w+)"(?! *\()/.exec(text.replace(/^"\w+"\./, ''))?.[1] ?? /^(\w+)\(/.exec(text)?.[1];
+  if (name === undefined) throw new Error(`an index of ours on what has no name: ${text}`);
+  return name;
 }
 
-function predicateText(where: SQL): string {
-  const { sql, params } = dialect.sqlToQuery(where.inlineParams());
-  if (params.length > 0) throw new Error('the predicate of an index cannot have parameters');
+function keyText(column: Partial<IndexedColumn | SQL>, table: string): string {
+  if ('name' in column && typeof column.name === 'string') return `"${column.name}"`;
+  return constantText(column as SQL).replaceAll(`"${table}".`, '');
+}
+
+function constantText(part: SQL): string {
+  const { sql, params } = dialect.sqlToQuery(part.inlineParams());
+  if (params.length > 0) throw new Error('the definition of an index cannot have parameters');
   return sql;
 }

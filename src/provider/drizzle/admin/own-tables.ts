@@ -1,0 +1,19 @@
+import { UnsupportedError } from '../../provider-error.js';
+import type { ProviderContext } from '../context.js';
+import { serverErrorOf } from '../drivers/connection-errors.js';
+
+/** SQLSTATE of a table that does not exist. */
+const UNDEFINED_TABLE = '42P01';
+
+/** Whether an error says that a table is not there. */
+export function isMissingTable(error: unknown): boolean {
+  return serverErrorOf(error)?.code === UNDEFINED_TABLE;
+}
+
+/** A schema that native made has tables of ours on request only (provider.md 1.5): says how to get one. */
+export function missingTable(operation: string, ctx: ProviderContext, table: string): UnsupportedError {
+  return new UnsupportedError(
+    `${operation}: schema "${ctx.schema}" has no table ${table}; run \`npx duroxide-drizzle migrate --schema ${ctx.schema} ` +
+      `--adopt-tables\`, or migrate(db, { schema: '${ctx.schema}', adoptTables: true })`,
+  );
+}

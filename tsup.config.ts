@@ -6,10 +6,14 @@ const entries: Record<string, string> = {
   schema: 'src/schema/index.ts',
   testing: 'src/testing/index.ts',
   conformance: 'src/conformance/index.ts',
+  dashboard: 'src/dashboard/index.ts',
 };
 
+/** The program of a thread, which the code looks for beside itself; nobody imports it. */
+const threads = { 'lock-thread-worker': 'src/provider/drizzle/lock-thread/lock-thread-worker.ts' };
+
 const shared: Options = {
-  entry: entries,
+  entry: { ...entries, ...threads },
   target: 'node20',
   platform: 'node',
   sourcemap: true,
@@ -23,8 +27,9 @@ const shared: Options = {
 
 export default defineConfig([
   { ...shared, format: 'esm' },
-  // `uuid` is ESM only: a `require` of it fails inside a CommonJS jest.
-  { ...shared, format: 'cjs', noExternal: ['uuid'] },
+  // `uuid` is ESM only: a `require` of it fails inside a CommonJS jest. The shim is `import.meta.url`,
+  // by which the dashboard finds its front end.
+  { ...shared, format: 'cjs', noExternal: ['uuid'], shims: true },
   // The types for both, from one run of the compiler.
   { ...shared, format: ['esm', 'cjs'], dts: { entry: entries, only: true } },
 ]);

@@ -1,0 +1,49 @@
+import { InstanceNotFoundError, InstanceRunningError, SubOrchestrationDeleteError } from '../../client/errors.js';
+import { ArgumentError, InvalidInputError } from '../../client/errors.js';
+import { ProviderError } from '../../provider/provider-error.js';
+
+/** A request that cannot be answered as it was meant: the status, a code to branch on, and a sentence to show. */
+export class Problem extends Error {
+  override readonly name = 'Problem';
+
+  constructor(
+    readonly status: 400 | 401 | 403 | 404 | 409 | 413 | 415 | 500 | 501 | 503,
+    readonly code: string,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+export function badRequest(message: string): Problem {
+  return new Problem(400, 'bad_request', message);
+}
+
+/**
+ * The problem behind an error of client or store. What is unexpected keeps its text to
+ * itself: it may hold what a user's code threw.
+ */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  const because = { cause: error };
+  if (error instanceof ArgumentError || error instanceof InvalidInputError) {
+    return new Problem(400, 'bad_request', error.message, because);
+  }
+  if (error instanceof InstanceNotFoundError) return new Problem(404, 'not_found', error.message, because);
+  if (error instanceof InstanceRunningError) {
+    return new Problem(409, 'running', 'The instance still runs: cancel it first, or force the deletion.', because);
+  }
+  if (error instanceof SubOrchestrationDeleteError) return new Problem(409, 'child', error.message, because);
+  if (ProviderError.is(error)) return problemOfProvider(error);
+  return new Problem(500, 'internal', 'Something went wrong on the server; its log says what.', because);
+}
+
+function problemOfProvider(error: ProviderError): Problem {
+  const because = { cause: error };
+  if (error.retryable) {
+    return new Problem(503, 'store_unavailable', 'The database does not answer at the moment.', because);
+  }
+  if (/not found/i.test(error.reason)) return new Problem(404, 'not_found', error.reason, because);
+  return new Problem(500, 'store_failed', `The database refused: ${error.message}`, because);
+}

@@ -1,0 +1,114 @@
+import type { Clock } from '../../base/clock.js';
+import type { Provider } from '../../provider/provider.js';
+import { UnsupportedError } from '../../provider/provider-error.js';
+import type { CountView, InstanceRow, LiveMessages, OverviewView, Part, QueueView, WorkerView } from '../views.js';
+import { Cell } from './cell.js';
+import { rowOfSummary } from './instance-row.js';
+import { SAMPLE_SIZE, throughputOf } from './throughput.js';
+
+export const OVERVIEW_PARTS = ['queues', 'throughput', 'counts', 'failures', 'workers'] as const;
+export type OverviewPart = (typeof OVERVIEW_PARTS)[number];
+
+/** How often each part is read while somebody looks, in ms; together less than a query per second. */
+const EVERY_MS: Readonly<Record<OverviewPart, number>> = {
+  queues: 3_000,
+  throughput: 4_000,
+  counts: 5_000,
+  failures: 10_000,
+  workers: 10_000,
+};
+const SHOWN_FAILURES = 8;
+
+/** What the whole store is doing. Each part is one statement of bounded cost, and is read for all pages together. */
+export class Overview {
+  private readonly cells: { readonly [P in OverviewPart]: Cell<OverviewView[P]> };
+
+  constructor(
+    private readonly provider: Provider,
+    private readonly clock: Clock,
+  ) {
+    const cell = <P extends OverviewPart>(part: P, read: () => Promise<OverviewView[P]>) =>
+      new Cell(clock, EVERY_MS[part], read);
+    this.cells = {
+      counts: cell('counts', () => supported(() => this.counts())),
+      queues: cell('queues', () => supported(() => this.queues())),
+      workers: cell('workers', () => supported(() => this.workers())),
+      throughput: cell('throughput', () => supported(() => this.throughput())),
+      failures: cell('failures', () => supported(() => this.failures())),
+    };
+  }
+
+  /** All parts; what is young enough is not read again. */
+  async view(): Promise<OverviewView> {
+    const { counts, queues, workers, throughput, failures } = this.cells;
+    const [a, b, c, d, e] = await Promise.all([
+      counts.fresh(),
+      queues.fresh(),
+      workers.fresh(),
+      throughput.fresh(),
+      failures.fresh(),
+    ]);
+    return { nowMs: this.provider.nowMs(), counts: a, queues: b, workers: c, throughput: d, failures: e };
+  }
+
+  dueAtMs(part: OverviewPart): number {
+    return this.cells[part].dueAtMs;
+  }
+
+  nextAfterNowMs(part: OverviewPart): number {
+    return this.clock.nowMs() + EVERY_MS[part];
+  }
+
+  async refresh(part: OverviewPart): Promise<LiveMessages['overview']> {
+    const value = await this.cells[part].refresh();
+    return { nowMs: this.provider.nowMs(), [part]: value };
+  }
+
+  private async counts(): Promise<CountView[]> {
+    const counts = await this.provider.asManagement().countByStatus();
+    return counts.map(({ status, count, isEstimate }) => ({ status, count, exact: !isEstimate }));
+  }
+
+  private async queues(): Promise<QueueView[]> {
+    const { orchestratorQueue, workerQueue } = await this.provider.asManagement().getQueueDepths();
+    return [
+      { name: 'orchestrator', ready: orchestratorQueue, exact: true, oldestAgeMs: null },
+      { name: 'worker', ready: workerQueue, exact: true, oldestAgeMs: null },
+    ];
+  }
+
+  private async workers(): Promise<WorkerView[]> {
+    const workers = await this.provider.asManagement().workers();
+    return workers.map((worker) => ({
+      id: worker.runtimeId,
+      host: worker.host,
+      pid: worker.pid,
+      version: worker.packageVersion,
+      orchestrationSlots: { used: worker.orchestrationSlots.inUse, total: worker.orchestrationSlots.total },
+      activitySlots: { used: worker.activitySlots.inUse, total: worker.activitySlots.total },
+      startedAtMs: worker.startedAtMs,
+      lastSeenMs: worker.lastSeenMs,
+      state: worker.state,
+    }));
+  }
+
+  private async throughput() {
+    const { instances, next } = await this.provider.asManagement().listInstancesPage({ limit: SAMPLE_SIZE });
+    return throughputOf(instances, { nowMs: this.provider.nowMs(), isWhole: next === null });
+  }
+
+  private async failures(): Promise<InstanceRow[]> {
+    const page = await this.provider.asManagement().listInstancesPage({ status: 'Failed', limit: SHOWN_FAILURES });
+    return page.instances.map(rowOfSummary);
+  }
+}
+
+/** A store without our tables lacks a part and no more. */
+async function supported<T>(read: () => Promise<T>): Promise<Part<T>> {
+  try {
+    return { ok: true, value: await read() };
+  } catch (error) {
+    if (error instanceof UnsupportedError) return { ok: false, reason: error.message };
+    throw error;
+  }
+}

@@ -1,0 +1,23 @@
+import { hostName } from './hosts.js';
+
+/** Sent by our page with everything that changes something. A foreign page cannot send it: we allow no preflight. */
+export const REQUEST_HEADER = 'x-duroxide-dashboard';
+
+/** Why a request that changes something may come from a foreign page, or `undefined`. */
+export function problemOfOrigin(request: Request): string | undefined {
+  const { headers } = request;
+  if (headers.get(REQUEST_HEADER) === null) return `the header ${REQUEST_HEADER} is missing`;
+  if (headers.get('content-type')?.split(';')[0]?.trim() !== 'application/json') {
+    return 'the content type is not application/json';
+  }
+  const site = headers.get('sec-fetch-site');
+  // The browser's own word, which a page cannot change; `none` is a user at the address bar.
+  if (site !== null) return site === 'same-origin' || site === 'none' ? undefined : 'it comes from another site';
+  const origin = headers.get('origin');
+  if (origin === null) return undefined; // no browser
+  return hostOfOrigin(origin) === hostName(headers.get('host')) ? undefined : 'it comes from another origin';
+}
+
+function hostOfOrigin(origin: string): string | undefined {
+  return URL.canParse(origin) ? hostName(new URL(origin).host) : undefined;
+}

@@ -64,6 +64,18 @@ export class TransactionEndedError extends Error {
   }
 }
 
+/** A transactional activity tried to end its transaction by hand; the statement was not sent. */
+export class TransactionControlError extends Error {
+  override readonly name = 'TransactionControlError';
+
+  constructor(what: string, command: string) {
+    super(
+      `${what}: ${command} is refused: the transaction is committed together with the completion when the handler ` +
+        'returns, and rolled back when it throws. Use tx.transaction(…) for a part that may be undone',
+    );
+  }
+}
+
 /** The provider or the connection cannot do this; the message says what can. */
 export class UnsupportedError extends Error {
   override readonly name = 'UnsupportedError';

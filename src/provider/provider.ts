@@ -1,7 +1,9 @@
 import type { SemVer } from '../wire/compat-version.js';
 import type { HistoryEvent } from '../wire/event.js';
 import type { WorkItem } from '../wire/work-item.js';
+import type { ActivityTransactions } from './activity-transactions.js';
 import type { ProviderAdmin } from './admin.js';
+import type { LockThread, LockThreadOptions } from './lock-thread.js';
 import type { ProviderError } from './provider-error.js';
 
 /** A duration or a moment in milliseconds, as the field's name says. */
@@ -233,6 +235,12 @@ export interface Provider {
    */
   within(tx: unknown): TransactionScope;
 
+  /**
+   * The application's own transactions for transactional activities; absent, or
+   * `undefined`, where the storage has no transactions that an application could join.
+   */
+  activityTransactions?(): ActivityTransactions | undefined;
+
   /** The idle probe: one statement for both queues. */
   due(): Promise<Due>;
   /**
@@ -260,6 +268,13 @@ export interface Provider {
     readonly idleTimeoutMs: Ms;
   }): Promise<number>;
   cleanupOrphanedSessions(idleTimeoutMs: Ms): Promise<number>;
+
+  /**
+   * Starts a thread that renews locks on a connection of its own. Absent where a provider has
+   * no such thread.
+   * @throws UnsupportedError when this provider's connection cannot be opened from a thread
+   */
+  startLockThread?(options: LockThreadOptions): Promise<LockThread>;
 
   /** Events of the highest execution in `executions`; empty for an unknown instance. */
   read(instance: string): Promise<HistoryEvent[]>;

@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.js';
 import type { Logger } from '../../base/logger.js';
 import type { DuroxideTables, OwnTables } from '../../schema/tables.js';
 import type { Driver } from './executor.js';
+import type { HeldConnection } from './held-connection.js';
 import type { Compilable, DecodeRow, Statement } from './statement.js';
 
 /** What every operation of the provider works with. */
@@ -14,6 +15,8 @@ export interface ProviderContext {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: () => number;
+  /** Refuses calls that would wait for their own transaction. */
+  readonly heldConnection: HeldConnection;
   /** Fetches of a message after which it is set aside as unreadable (provider.md 3.1.2). */
   readonly quarantineAttempts: number;
   /**

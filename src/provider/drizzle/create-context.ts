@@ -4,6 +4,7 @@ import { assertSchemaName } from '../../schema/schema-name.js';
 import { defineOwnTables, defineSchema } from '../../schema/tables.js';
 import type { ProviderContext } from './context.js';
 import type { Driver } from './executor.js';
+import { HeldConnection } from './held-connection.js';
 import { type Compilable, compile, type DecodeRow, type Statement } from './statement.js';
 
 export interface ContextOptions {
@@ -34,6 +35,7 @@ export function createContext(driver: Driver, options: ContextOptions = {}): Pro
     clock,
     logger: guardedLogger(options.logger ?? consoleLogger),
     random,
+    heldConnection: new HeldConnection(),
     quarantineAttempts,
     statement<Row>(key: string, build: () => Compilable, decode: DecodeRow<Row>): Statement<Row> {
       let statement = statements.get(key);

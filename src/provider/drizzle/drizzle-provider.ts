@@ -18,10 +18,14 @@ import type {
   WorkItemLock,
 } from '../provider.js';
 import { DrizzleProviderAdmin } from './admin/drizzle-provider-admin.js';
+import type { ActivityTransactions } from '../activity-transactions.js';
+import { DrizzleActivityTransactions } from './activity-transaction/activity-transactions.js';
 import { connectToPostgres, embeddedDatabase, withRetriedConnect } from './connect.js';
 import type { ProviderContext } from './context.js';
+import type { LockThread, LockThreadOptions } from '../lock-thread.js';
 import type { DrizzleDatabase } from './drivers/index.js';
 import { Endings } from './endings.js';
+import { startLockThread } from './lock-thread/start-lock-thread.js';
 import { type MigrateOptions, type MigrationReport, migrateSchema } from './migrate/index.js';
 import { openProvider, type ProviderParts } from './open-provider.js';
 import { abandonOrchestrationItems } from './operations/abandon-orchestration-items.js';
@@ -41,7 +45,7 @@ import { appendWithExecution, read, readWithExecution } from './operations/read-
 import { getKvAllValues, getKvValue, getKvValues, type KvKey } from './operations/read-kv.js';
 import { renewOrchestrationItemLocks } from './operations/renew-orchestration-item-locks.js';
 import { renewWorkItemLocks } from './operations/renew-work-item-locks.js';
-import { transactionScope } from './operations/scope/transaction-scope.js';
+import { type ScopeOptions, transactionScope } from './operations/scope/transaction-scope.js';
 import { cleanupOrphanedSessions, type RenewSessionLock, renewSessionLock } from './operations/sessions.js';
 import type { ConnectOptions, DrizzleProviderOptions } from './options.js';
 
@@ -60,6 +64,7 @@ export class DrizzleProvider implements Provider {
   protected readonly ctx: ProviderContext;
   private readonly admin: ProviderAdmin;
   private readonly endings: Endings;
+  private readonly transactions: ActivityTransactions;
   private readonly deletionListeners = new Set<() => void>();
   private closing: Promise<void> | undefined;
 
@@ -67,6 +72,8 @@ export class DrizzleProvider implements Provider {
     this.ctx = parts.ctx;
     this.admin = this.announcing(new DrizzleProviderAdmin(parts.ctx));
     this.endings = new Endings(parts.ctx.logger);
+    const scopeOf = (tx: unknown) => this.scopeOf(tx, { acksSilently: true });
+    this.transactions = new DrizzleActivityTransactions({ ctx: parts.ctx, db: parts.db, scopeOf });
   }
 
   /**
@@ -160,7 +167,15 @@ export class DrizzleProvider implements Provider {
   }
 
   within(tx: unknown): TransactionScope {
-    return transactionScope(this.ctx, tx);
+    return this.scopeOf(tx);
+  }
+
+  protected scopeOf(tx: unknown, options?: ScopeOptions): TransactionScope {
+    return transactionScope(this.ctx, tx, options);
+  }
+
+  activityTransactions(): ActivityTransactions {
+    return this.transactions;
   }
 
   due() {
@@ -204,6 +219,11 @@ export class DrizzleProvider implements Provider {
   /** The idle time says nothing: a session that is expired and unused goes (provider.md 3.1.15). */
   cleanupOrphanedSessions() {
     return cleanupOrphanedSessions(this.ctx);
+  }
+
+  /** Needs a PostgreSQL server, and a pool or URL to open one more connection like. @throws UnsupportedError */
+  startLockThread(options: LockThreadOptions): Promise<LockThread> {
+    return startLockThread(this.ctx, options);
   }
 
   read(instance: string) {

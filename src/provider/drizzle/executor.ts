@@ -36,6 +36,8 @@ export interface Driver {
   readonly kind: 'node-postgres' | 'pglite' | 'postgres-js' | 'pg-mem' | 'drizzle';
   /** Whether a second connection can be had while one is in use: false on PGlite, pg-mem and pools of one. */
   readonly canOpenSecondConnection: boolean;
+  /** How many connections there can be at once; absent: unknown. */
+  readonly maxConnections?: number | undefined;
   /** Whether statements that are issued together cost one round trip; then it pays not to wait for an answer. */
   readonly sendsBatches?: boolean;
   withConnection<T>(use: (executor: Executor) => Promise<T>): Promise<T>;
@@ -49,9 +51,29 @@ export interface Driver {
   runAlone?<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]>;
   /** An executor over the caller's own Drizzle transaction, or `undefined` if `tx` is none of this driver's. */
   scopeOf(tx: unknown): ScopeExecutor | undefined;
+  /**
+   * Lends a client to a Drizzle database over the pool, for one transaction of its own, and
+   * takes it back; absent where Drizzle itself cannot lose one.
+   */
+  lendTo?<Db extends object, T>(db: Db, use: (db: Db) => Promise<T>): Promise<T>;
   /** A subscription to a channel on a connection of its own; `undefined` where the driver has none. */
   listen?(channel: string, handlers: ListenHandlers): Subscription;
+  /**
+   * What another thread opens a connection of the same kind with; absent where there is
+   * nothing to open it with. @throws UnsupportedError for settings that cannot leave this thread
+   */
+  connectionSettings?(): ConnectionSettings;
   close(): Promise<void>;
+}
+
+/** How to open a connection, as plain data. */
+export interface ConnectionSettings {
+  readonly driver: 'node-postgres' | 'postgres-js';
+  /** The driver's own options, without those that only matter to a pool. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Asked for each new connection, where the password is not part of the options. */
+  readonly password?: (() => Promise<string>) | undefined;
+  readonly namedStatements: boolean;
 }
 
 /**

@@ -17,6 +17,8 @@ import { toProviderError } from './to-provider-error.js';
 /** What a provider consists of. */
 export interface ProviderParts {
   readonly ctx: ProviderContext;
+  /** What it was opened on. */
+  readonly db: DrizzleDatabase;
   readonly notifications: Notifications;
   readonly status: SchemaStatus;
   close(): Promise<void>;
@@ -44,7 +46,7 @@ export async function openProvider(db: DrizzleDatabase, options: DrizzleProvider
     const status = await readySchema(driver, schema, options);
     reportMissing(status, logger);
     if (clock instanceof MeasuredClock) await clock.start();
-    return { ctx, notifications, status, close };
+    return { ctx, db, notifications, status, close };
   } catch (error) {
     await close();
     throw isSpeaking(error) ? error : toProviderError('connect', error);

@@ -79,6 +79,7 @@ async function withRetries<T>(
   attempt: (nowMs: Ms) => Promise<T>,
   { withinMs = Infinity }: RetryOptions = {},
 ): Promise<T> {
+  ctx.heldConnection.refuseHolder(operation);
   // Real time, also under a fake clock: the pauses are real, and so is the server's view of the lock.
   const startedAt = performance.now();
   for (let tries = 1; ; tries++) {

@@ -6,6 +6,7 @@ import type { SqlValues } from '../drizzle/executor.js';
 import { prepareWorkAck, refuseWorkAck, type WorkAck } from '../drizzle/operations/ack-work-statement.js';
 import { orchestratorRow, visibleAtMs, workerRow } from '../drizzle/operations/queue-rows.js';
 import { refuseOrchestratorItem, refuseWorkerItem } from '../drizzle/operations/refusal.js';
+import type { ScopeOptions } from '../drizzle/operations/scope/transaction-scope.js';
 import { tokensOnce } from '../drizzle/operations/settle-batch.js';
 import { CallerTransaction, isInScope } from '../drizzle/scope.js';
 import { noRow, type Statement } from '../drizzle/statement.js';
@@ -20,14 +21,15 @@ import { ackWorkValues } from './work-locks.js';
  * one statement per element, all issued before anything is awaited.
  * @throws UnsupportedError when `tx` is no transaction of the provider's driver
  */
-export function transactionScope(ctx: ProviderContext, tx: unknown): TransactionScope {
-  return new StoredFunctionScope(ctx, CallerTransaction.of(ctx, tx));
+export function transactionScope(ctx: ProviderContext, tx: unknown, options: ScopeOptions = {}): TransactionScope {
+  return new StoredFunctionScope(ctx, CallerTransaction.of(ctx, tx), options);
 }
 
 class StoredFunctionScope implements TransactionScope {
   constructor(
     private readonly ctx: ProviderContext,
     private readonly transaction: CallerTransaction,
+    private readonly options: ScopeOptions,
   ) {}
 
   async enqueueForOrchestrator(elements: readonly EnqueueForOrchestrator[]): Promise<void> {
@@ -63,7 +65,7 @@ class StoredFunctionScope implements TransactionScope {
     const calls = elements.map((element) =>
       isFirst(element) ? this.run(name, this.ackStatement(), ackWorkValues(prepareWorkAck(element), nowMs)) : undefined,
     );
-    const completes = elements.some(({ completion }) => completion !== undefined);
+    const completes = !this.options.acksSilently && elements.some(({ completion }) => completion !== undefined);
     const answers = await allInOrder([...calls, completes ? this.notify(name, 'orchestrator') : undefined]);
     const acked = elements.map((_, index) => (answers[index]?.length ?? 0) > 0);
     // Nothing found: the locks are lost, or the transaction is over.

@@ -5,6 +5,7 @@ import type { DrizzleDatabase } from '../drizzle/drivers/index.js';
 import { migrateSchema } from '../drizzle/migrate/index.js';
 import { openProvider, type ProviderParts } from '../drizzle/open-provider.js';
 import type { WorkAck } from '../drizzle/operations/ack-work-statement.js';
+import type { ScopeOptions } from '../drizzle/operations/scope/transaction-scope.js';
 import type { RenewSessionLock } from '../drizzle/operations/sessions.js';
 import type { ConnectOptions, DrizzleProviderOptions } from '../drizzle/options.js';
 import type { ProviderAdmin } from '../admin.js';
@@ -129,8 +130,8 @@ export class StoredFunctionProvider extends DrizzleProvider {
     return enqueueForWorker(this.ctx, items);
   }
 
-  override within(tx: unknown): TransactionScope {
-    return transactionScope(this.ctx, tx);
+  protected override scopeOf(tx: unknown, options?: ScopeOptions): TransactionScope {
+    return transactionScope(this.ctx, tx, options);
   }
 
   override renewSessionLock(params: RenewSessionLock) {

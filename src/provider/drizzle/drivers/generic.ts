@@ -1,3 +1,4 @@
+import { UNGUARDED } from '../activity-transaction/guarded-transaction.js';
 import type { Driver, Executor, ScopeExecutor, SqlValue, SqlValues, Transaction } from '../executor.js';
 import type { Cell, Statement } from '../statement.js';
 import { markConnectionError } from './connection-errors.js';
@@ -13,6 +14,8 @@ interface Session {
     isResponseInArrayMode: true,
     mapRows: (rows: unknown[][]) => unknown[][],
   ): { execute(): Promise<unknown[][]> };
+  /** Set while code of the application's is kept from some statements; ours are not among them. */
+  readonly [UNGUARDED]?: Session['prepareQuery'];
 }
 
 interface SessionHolder {
@@ -78,7 +81,8 @@ function runnerOn({ session }: SessionHolder): TransactionRunner {
   const execute = async (text: string, parameters: readonly (string | null)[]) => {
     try {
       const query = { sql: text, params: parameters };
-      return await session.prepareQuery(query, undefined, undefined, true, (rows) => rows).execute();
+      const prepare = session[UNGUARDED] ?? session.prepareQuery.bind(session);
+      return await prepare(query, undefined, undefined, true, (rows) => rows).execute();
     } catch (error) {
       throw markConnectionError(withoutQuery(error));
     }

@@ -1,11 +1,12 @@
 import type { Logger } from '../../../base/logger.js';
 import type { Ms } from '../../provider.js';
 import { UnsupportedError } from '../../provider-error.js';
-import type { Driver, Executor, ScopeExecutor, Transaction } from '../executor.js';
+import type { ConnectionSettings, Driver, Executor, ScopeExecutor, Transaction } from '../executor.js';
 import { inAcquireTime } from './acquire.js';
 import { isConnectionError, markConnectionError, markTokenRotation, serverErrorOf } from './connection-errors.js';
 import type { BatchClass } from './node-postgres-batch.js';
 import { batchClassFor, isPgClient, type PgClient, type PgPool, type PgPoolClient } from './node-postgres-client.js';
+import { connectionSettingsOf } from './connection-settings.js';
 import { PgListener } from './node-postgres-listener.js';
 import { pgScope } from './node-postgres-scope.js';
 import { PgSession, PgTransaction } from './node-postgres-session.js';
@@ -44,11 +45,22 @@ export class NodePostgresDriver implements Driver {
     this.Batch = Batch;
     this.names = new StatementNames(options.namedStatements, options.logger);
     pool.on('error', this.onPoolError);
-    if (!options.isExclusive) this.listen = (channel, handlers) => new PgListener(pool, channel, handlers);
+    if (options.isExclusive) return;
+    this.listen = (channel, handlers) => new PgListener(pool, channel, handlers);
+    const { namedStatements } = options;
+    this.connectionSettings = () => ({
+      driver: 'node-postgres',
+      ...connectionSettingsOf(pool.options, 'password'),
+      namedStatements,
+    });
   }
 
   get canOpenSecondConnection(): boolean {
-    return (this.pool.options.max ?? 10) > 1;
+    return this.maxConnections > 1;
+  }
+
+  get maxConnections(): number {
+    return this.pool.options.max ?? 10;
   }
 
   async withConnection<T>(use: (executor: Executor) => Promise<T>): Promise<T> {
@@ -73,8 +85,16 @@ export class NodePostgresDriver implements Driver {
     return pgScope({ client, Batch, names: this.names });
   }
 
+  /** Drizzle loses a client for ever when its BEGIN fails, and gives broken ones back as usable. */
+  async lendTo<Db extends object, T>(db: Db, use: (db: Db) => Promise<T>): Promise<T> {
+    const { session } = db as { session?: object };
+    if (!session || !('client' in session)) return use(db);
+    return this.lease((client) => use(cloneOf(db, { session: cloneOf(session, { client }) })));
+  }
+
   /** On a connection beside the pool's, so that a pool of one is not used up by it. */
   readonly listen?: NonNullable<Driver['listen']>;
+  readonly connectionSettings?: () => ConnectionSettings;
 
   async close(): Promise<void> {
     if (this.closed) return;
@@ -134,6 +154,11 @@ export class NodePostgresDriver implements Driver {
   private readonly onPoolError = (error: Error): void => {
     this.options.logger.warn({ error: error.message }, 'an idle database connection failed');
   };
+}
+
+/** The same object with some fields of its own. */
+function cloneOf<T extends object>(object: T, fields: object): T {
+  return Object.assign(Object.create(Object.getPrototypeOf(object) as object) as T, object, fields);
 }
 
 function isInTransaction(client: PgClient): boolean {

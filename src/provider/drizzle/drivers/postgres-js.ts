@@ -1,4 +1,5 @@
 import type {
+  ConnectionSettings,
   Driver,
   Executor,
   ListenHandlers,
@@ -11,6 +12,7 @@ import type {
 import type { Cell, Statement } from '../statement.js';
 import { exponentialDelayMs } from '../../../base/backoff.js';
 import type { Ms } from '../../provider.js';
+import { connectionSettingsOf } from './connection-settings.js';
 import { markConnectionError, serverErrorOf } from './connection-errors.js';
 import { performInTransaction, type TransactionRunner } from './first-error.js';
 import { parameterText } from './parameter-text.js';
@@ -93,7 +95,11 @@ export class PostgresJsDriver implements Driver {
   }
 
   get canOpenSecondConnection(): boolean {
-    return (this.client.options.max ?? 10) > 1;
+    return this.maxConnections > 1;
+  }
+
+  get maxConnections(): number {
+    return this.client.options.max ?? 10;
   }
 
   withConnection<T>(use: (executor: Executor) => Promise<T>): Promise<T> {
@@ -172,6 +178,11 @@ export class PostgresJsDriver implements Driver {
         await begun?.unlisten().catch(() => {});
       },
     };
+  }
+
+  connectionSettings(): ConnectionSettings {
+    const { namedStatements } = this.options;
+    return { driver: 'postgres-js', ...connectionSettingsOf(this.client.options, 'pass'), namedStatements };
   }
 
   async close(): Promise<void> {

@@ -26,14 +26,20 @@ import { tokensOnce } from '../settle-batch.js';
  * an error goes to the caller, whose transaction is aborted.
  * @throws UnsupportedError when `tx` is no transaction of the provider's driver
  */
-export function transactionScope(ctx: ProviderContext, tx: unknown): TransactionScope {
-  return new DrizzleTransactionScope(ctx, CallerTransaction.of(ctx, tx));
+export function transactionScope(ctx: ProviderContext, tx: unknown, options: ScopeOptions = {}): TransactionScope {
+  return new DrizzleTransactionScope(ctx, CallerTransaction.of(ctx, tx), options);
+}
+
+export interface ScopeOptions {
+  /** Acknowledgements notify nobody: whoever opened the scope learns of the commit, and wakes then. */
+  readonly acksSilently?: boolean | undefined;
 }
 
 class DrizzleTransactionScope implements TransactionScope {
   constructor(
     private readonly ctx: ProviderContext,
     private readonly transaction: CallerTransaction,
+    private readonly options: ScopeOptions,
   ) {}
 
   async enqueueForOrchestrator(elements: readonly EnqueueForOrchestrator[]): Promise<void> {
@@ -76,7 +82,8 @@ class DrizzleTransactionScope implements TransactionScope {
       ([token]) => textCell(token),
     );
     const acked = this.transaction.run(operation, statement, ackWorkValues(acks, this.ctx.clock.nowMs()));
-    const notified = acks.some(({ completion }) => completion) ? this.notify(operation, 'orchestrator') : undefined;
+    const notifies = !this.options.acksSilently && acks.some(({ completion }) => completion);
+    const notified = notifies ? this.notify(operation, 'orchestrator') : undefined;
     const gone = new Set(await allInOrder(acked, notified));
     // Nothing found: the locks are lost, or the transaction is over.
     if (gone.size === 0) await this.transaction.requireOpen(operation);

@@ -9,11 +9,14 @@ import { decodeEvent, encodeEvent, eventFromJson } from '../../wire/event.js';
 export interface RecordedHistory {
   readonly instance: string;
   readonly executionId: number;
-  /** Values that earlier executions of the instance left behind; absent: none. */
-  readonly values?: Readonly<Record<string, string>> | undefined;
+  /** The key-value store as earlier executions of the instance left it; absent: empty. */
+  readonly values?: RecordedValues | undefined;
   /** The stored form of the events, in order: JSON values, or their texts. */
   readonly events: readonly unknown[];
 }
+
+/** Values by key, with the Unix ms at which they were set. */
+export type RecordedValues = Readonly<Record<string, { readonly value: string; readonly lastUpdatedAtMs: number }>>;
 
 /** What {@link recordHistory} reads from. */
 export type HistorySource = Pick<Provider, 'asManagement' | 'readWithExecution'>;
@@ -36,7 +39,7 @@ export async function recordHistory(
       `recordHistory: expected an execution of instance '${instance}', got ${String(executionId)}: ${known}`,
     );
   }
-  const values = new Map<string, string>();
+  const values = new Map<string, RecordedValues[string]>();
   for (const earlier of executions.filter((id) => id < wanted).sort((a, b) => a - b)) {
     for (const event of await source.readWithExecution(instance, earlier)) applyValue(values, event);
   }
@@ -55,7 +58,7 @@ export async function recordHistory(
  */
 export function eventsOf(history: RecordedHistory | readonly HistoryEvent[] | string): {
   readonly events: readonly HistoryEvent[];
-  readonly values: Readonly<Record<string, string>>;
+  readonly values: RecordedValues;
 } {
   const given = typeof history === 'string' ? parsed(history) : history;
   const recorded = given as Partial<RecordedHistory>;
@@ -86,8 +89,12 @@ function eventOf(event: unknown, index: number): HistoryEvent {
   }
 }
 
-function applyValue(values: Map<string, string>, event: HistoryEvent): void {
-  if (event.kind === 'KeyValueSet') values.set(event.key, event.value);
-  else if (event.kind === 'KeyValueCleared') values.delete(event.key);
-  else if (event.kind === 'KeyValuesCleared') values.clear();
+function applyValue(values: Map<string, RecordedValues[string]>, event: HistoryEvent): void {
+  if (event.kind === 'KeyValueSet') {
+    values.set(event.key, { value: event.value, lastUpdatedAtMs: event.lastUpdatedAtMs });
+  } else if (event.kind === 'KeyValueCleared') {
+    values.delete(event.key);
+  } else if (event.kind === 'KeyValuesCleared') {
+    values.clear();
+  }
 }

@@ -12,7 +12,7 @@ import { isActionEvent } from '../../runtime/replay/walker.js';
 import { displayErrorDetails } from '../../wire/error-details.js';
 import type { EventOf, HistoryEvent } from '../../wire/event.js';
 import { decisionOf, recordedDecision } from './decision.js';
-import type { RecordedHistory } from './recorded-history.js';
+import type { RecordedHistory, RecordedValues } from './recorded-history.js';
 import { eventsOf } from './recorded-history.js';
 import { ReplayMismatchError } from './replay-mismatch-error.js';
 import type { EndEvent } from './replayed-end.js';
@@ -75,7 +75,7 @@ interface Run {
 
 async function run(
   createDriver: CreateDriver,
-  { started, body, decisions, values }: Run & { readonly values: Readonly<Record<string, string>> },
+  { started, body, decisions, values }: Run & { readonly values: RecordedValues },
 ): Promise<TurnOutcome> {
   const execution = createExecution({
     instance: started.instanceId,
@@ -86,9 +86,7 @@ async function run(
   });
   // Time stands where history left it: nothing that the code decides depends on it.
   const nowMs = body.at(-1)?.timestampMs ?? 0;
-  const kvSnapshot: KvSeed = new Map(
-    Object.entries(values).map(([key, value]) => [key, { value, lastUpdatedAtMs: started.timestampMs }]),
-  );
+  const kvSnapshot: KvSeed = new Map(Object.entries(values));
   return execution.runCold({ history: body, messages: [], kvSnapshot, now: () => nowMs });
 }
 

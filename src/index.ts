@@ -146,7 +146,7 @@ export { OrchestrationContext } from './runtime/generator/orchestration-context.
 export type { JoinResult, RaceResult, RetryPolicy, ScheduledTask } from './runtime/generator/scheduled-task.js';
 export type { MetricsSnapshot } from './runtime/metrics.js';
 export type { Registrable } from './runtime/registrable.js';
-export type { LogFormat, RuntimeOptions } from './runtime/options.js';
+export type { LockRenewal, LogFormat, RuntimeOptions } from './runtime/options.js';
 export { Runtime } from './runtime/runtime.js';
 export type { WorkerTagFilter, WorkerTagFilter as TagFilter } from './runtime/tag-filter-option.js';
 export { initTracing, type TracingOptions } from './runtime/tracing/tracing.js';

@@ -10,6 +10,9 @@ import { DEFAULT_MAX_PAYLOAD_BYTES } from '../wire/limits.js';
 import type { WorkerTagFilter } from './tag-filter-option.js';
 import { resolveTagFilter } from './tag-filter-option.js';
 
+/** Who renews locks, see {@link RuntimeOptions.lockRenewal}. */
+export type LockRenewal = 'event-loop' | 'worker-thread';
+
 /** How traces are written. */
 export type LogFormat = 'json' | 'pretty' | 'compact';
 
@@ -41,6 +44,17 @@ export interface RuntimeOptions {
   workerLockTimeoutMs?: number;
   /** As `orchestratorLockRenewalBufferMs`. @defaultValue `5_000` */
   workerLockRenewalBufferMs?: number;
+  /**
+   * Who renews the locks of turns, activities and sessions. `'worker-thread'` goes on while the event loop is
+   * blocked; it needs a PostgreSQL server and takes one connection more. Every write is fenced with either.
+   * @defaultValue `'event-loop'`
+   */
+  lockRenewal?: LockRenewal;
+  /**
+   * With `lockRenewal: 'worker-thread'`: how long the event loop may be blocked before its locks are given up, so
+   * that a process that hangs for ever does not keep its work. @defaultValue `300_000`
+   */
+  maxEventLoopBlockMs?: number;
   /** How long names that nobody registered are put off: `baseDelayMs` doubling up to `maxDelayMs`. @defaultValue 1_000 and 60_000 */
   unregisteredBackoff?: { baseDelayMs?: number; maxDelayMs?: number };
   /** Fetches of a message before it is given up as poison. @defaultValue `10` */
@@ -107,6 +121,8 @@ export interface ResolvedRuntimeOptions {
   readonly orchestratorLockRenewalBufferMs: number;
   readonly workerLockTimeoutMs: number;
   readonly workerLockRenewalBufferMs: number;
+  readonly lockRenewal: LockRenewal;
+  readonly maxEventLoopBlockMs: number;
   readonly unregisteredBaseDelayMs: number;
   readonly unregisteredMaxDelayMs: number;
   readonly maxAttempts: number;
@@ -158,6 +174,8 @@ export function resolveRuntimeOptions(given: RuntimeOptions | null | undefined):
     orchestratorLockRenewalBufferMs: options.duration('orchestratorLockRenewalBufferMs', 2_000, 0),
     workerLockTimeoutMs: options.duration('workerLockTimeoutMs', 30_000, 1),
     workerLockRenewalBufferMs: options.duration('workerLockRenewalBufferMs', 5_000, 0),
+    lockRenewal: lockRenewal(options.text('lockRenewal', 'event-loop')),
+    maxEventLoopBlockMs: options.duration('maxEventLoopBlockMs', 300_000, 1),
     unregisteredBaseDelayMs: backoff.duration('baseDelayMs', 1_000, 0),
     unregisteredMaxDelayMs: backoff.duration('maxDelayMs', 60_000, 0),
     maxAttempts: options.count('maxAttempts', 10, 1),
@@ -188,6 +206,11 @@ export function resolveRuntimeOptions(given: RuntimeOptions | null | undefined):
 /** The filter that a fetch of orchestrations sends. */
 export function versionFilter({ min, max }: { readonly min: SemVer; readonly max: SemVer }): VersionFilter {
   return { ranges: [{ min, max }] };
+}
+
+function lockRenewal(text: string): LockRenewal {
+  if (text === 'event-loop' || text === 'worker-thread') return text;
+  throw new RangeError(`lockRenewal must be 'event-loop' or 'worker-thread', got ${JSON.stringify(text)}`);
 }
 
 /** Anything unknown means `compact`, as in native. */

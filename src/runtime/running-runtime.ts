@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { assertNever } from '../base/assert-never.js';
 import { claimRejections } from '../base/rejection-guard.js';
 import { Client } from '../client/client.js';
-import type { OrchestrationLock, QueueName, TagFilter, WorkItemLock } from '../provider/provider.js';
+import type { QueueName, TagFilter } from '../provider/provider.js';
 import type { WorkItem } from '../wire/work-item.js';
 import { systemActivity } from './activity-handler.js';
 import { RunningActivity } from './activity-run.js';
@@ -11,8 +11,8 @@ import { DispatcherLoop } from './dispatcher-loop.js';
 import { NamesOfInstances } from './execution-names.js';
 import { pollGauges } from './gauges.js';
 import { IdleProbe } from './idle-probe.js';
-import { LockKeeper } from './lock-keeper.js';
 import { OrchestrationDispatcher } from './orchestration-dispatcher.js';
+import { RuntimeLocks } from './runtime-locks.js';
 import { SessionManager } from './session-manager.js';
 import { systemActivities } from './system-activities.js';
 import type { WriteTrace } from './tracing/trace-record.js';
@@ -31,6 +31,7 @@ const LAST_WRITES_MS = 5_000;
 export class RunningRuntime {
   readonly orchestrations: OrchestrationDispatcher;
   readonly activities: WorkerDispatcher;
+  private readonly locks: RuntimeLocks;
   private readonly processor: TurnProcessor;
   private readonly cache: WarmCache;
   private readonly probe: IdleProbe;
@@ -49,22 +50,16 @@ export class RunningRuntime {
     private readonly core: RuntimeCore,
     writeTrace: WriteTrace,
   ) {
-    const { provider, options, clock, logger, metrics } = core;
+    const { provider, options, clock } = core;
     this.runsOrchestrations = options.orchestrationConcurrency > 0;
     this.runsActivities = options.workerConcurrency > 0 && options.tagFilter.kind !== 'none';
     this.cache = new WarmCache({ entries: options.warmInstances, bytes: options.warmBytes });
     this.probe = new IdleProbe(core, (queue) => this.wake(queue));
     const names = new NamesOfInstances(provider);
-    const shared = { clock, logger, metrics: () => metrics };
+    this.locks = new RuntimeLocks(core);
     this.processor = new TurnProcessor(
       core,
-      new LockKeeper<OrchestrationLock>({
-        ...shared,
-        what: 'orchestration',
-        lockTimeoutMs: options.orchestratorLockTimeoutMs,
-        renewalBufferMs: options.orchestratorLockRenewalBufferMs,
-        renew: (locks) => provider.renewOrchestrationItemLocks(extended(locks, options.orchestratorLockTimeoutMs)),
-      }),
+      this.locks.orchestrations,
       this.cache,
       {
         committing: (workerItems) => {
@@ -94,13 +89,7 @@ export class RunningRuntime {
       () => this.orchestrationLoop.wakeUpCount,
     );
     this.activities = new WorkerDispatcher(core, {
-      keeper: new LockKeeper<WorkItemLock>({
-        ...shared,
-        what: 'activity',
-        lockTimeoutMs: options.workerLockTimeoutMs,
-        renewalBufferMs: options.workerLockRenewalBufferMs,
-        renew: (locks) => provider.renewWorkItemLocks(extended(locks, options.workerLockTimeoutMs)),
-      }),
+      keeper: this.locks.activities,
       names,
       client: lazily(() => new Client(provider, { maxPayloadBytes: options.maxPayloadBytes, clock })),
       trace: writeTrace,
@@ -118,7 +107,17 @@ export class RunningRuntime {
     });
     this.orchestrationLoop = new DispatcherLoop(core, this.probe, this.orchestrations);
     this.workerLoop = new DispatcherLoop(core, this.probe, this.activities);
-    this.sessions = new SessionManager(core, this.activities.sessionOwner);
+    this.sessions = new SessionManager(core, this.activities.sessionOwner, (inUse) => this.locks.useSessions(inUse));
+  }
+
+  /** What the loops need beside this thread, before they start. @throws UnsupportedError, ProviderError */
+  async prepare(): Promise<void> {
+    await this.locks.start(this.activities.sessionOwner);
+  }
+
+  /** Undoes {@link prepare} where the loops never started. */
+  async discard(): Promise<void> {
+    await this.locks.close();
   }
 
   /** Starts the loops. */
@@ -155,6 +154,7 @@ export class RunningRuntime {
     for (const release of this.releases) release();
     this.releases = [];
     this.cache.clear();
+    await this.locks.close();
   }
 
   private async finished(): Promise<void> {
@@ -214,10 +214,6 @@ function mayTake(filter: TagFilter, item: WorkItem): boolean {
     default:
       return assertNever(filter, 'tag filter');
   }
-}
-
-function extended<Lock>(locks: readonly Lock[], extendMs: number): (Lock & { extendMs: number })[] {
-  return locks.map((lock) => ({ ...lock, extendMs }));
 }
 
 function lazily<T>(make: () => T): () => T {

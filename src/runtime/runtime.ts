@@ -110,7 +110,8 @@ export class Runtime {
    * Starts the loops and resolves; it does not wait for a shutdown. What was registered so
    * far counts, later registrations have no effect until the next start.
    * @throws ConfigurationError when versions do not ascend, options contradict each other, or it runs already;
-   *   ProviderError when the store does not answer: call it again then
+   *   ProviderError when the store does not answer: call it again then; UnsupportedError when the provider
+   *   cannot do what an option asks for
    */
   async start(): Promise<void> {
     if (this.running || this.stopping) {
@@ -120,11 +121,15 @@ export class Runtime {
     try {
       // A store that is down is told now, and not by a loop that fails in the background.
       await this.provider.due();
+      await parts.prepare();
     } catch (error) {
       this.running = undefined;
       throw error;
     }
-    if (core.stopping.aborted) throw new ConfigurationError('the runtime was shut down while it started');
+    if (core.stopping.aborted) {
+      await parts.discard();
+      throw new ConfigurationError('the runtime was shut down while it started');
+    }
     parts.start();
   }
 

@@ -1,6 +1,6 @@
 import { Gate } from '../base/gate.js';
 import type { RuntimeCore } from './core.js';
-import { renewEveryMs } from './lock-keeper.js';
+import { renewEveryMs } from '../provider/lock-keeper.js';
 
 /** Keeps the sessions of this runtime while they are in use, and sweeps those that nobody has (runtime.md 1.7). */
 export class SessionManager {
@@ -11,6 +11,8 @@ export class SessionManager {
   constructor(
     private readonly core: RuntimeCore,
     private readonly ownerId: string,
+    /** Told whenever there begins or ceases to be something to renew. */
+    private readonly onUse: (inUse: boolean) => void = () => undefined,
   ) {
     this.gate = new Gate(core.clock);
     const { sessionLockTimeoutMs, sessionLockRenewalBufferMs } = core.options;
@@ -21,6 +23,7 @@ export class SessionManager {
   inUse(): void {
     if (this.ownsSessions) return;
     this.ownsSessions = true;
+    this.onUse(true);
     this.gate.wake();
   }
 
@@ -39,7 +42,10 @@ export class SessionManager {
       }
       if (clock.nowMs() >= renewAtMs) {
         renewAtMs = clock.nowMs() + this.intervalMs;
-        if (!(await this.renew())) renewAtMs = Infinity;
+        if (!(await this.renew())) {
+          renewAtMs = Infinity;
+          this.onUse(false);
+        }
       }
       if (clock.nowMs() >= sweepAtMs) {
         sweepAtMs = clock.nowMs() + options.sessionCleanupIntervalMs;

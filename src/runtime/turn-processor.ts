@@ -1,7 +1,7 @@
+import type { LockHolder } from '../provider/lock-thread.js';
 import type { LockedOrchestrationItem, OrchestrationLock } from '../provider/provider.js';
 import type { RuntimeCore } from './core.js';
 import { unregisteredDelayMs } from './fetch-errors.js';
-import type { LockKeeper } from './lock-keeper.js';
 import { readBatch } from './replay/batch.js';
 import type { LoadedItem, RunnablePlan } from './turn-plan.js';
 import { planTurn } from './turn-plan.js';
@@ -43,7 +43,7 @@ export class TurnProcessor {
 
   constructor(
     private readonly core: RuntimeCore,
-    private readonly keeper: LockKeeper<OrchestrationLock>,
+    private readonly keeper: LockHolder<OrchestrationLock>,
     private readonly cache: WarmCache,
     private readonly effects: TurnEffects,
   ) {

@@ -1,3 +1,4 @@
+import type { LockHolder } from '../provider/lock-thread.js';
 import type { ActivityRef, LockedWorkItem, WorkItemLock } from '../provider/provider.js';
 import type { ActivityResult } from './activity-failure.js';
 import type { ActivityHandler } from './activity-handler.js';
@@ -10,11 +11,11 @@ import type { RuntimeCore } from './core.js';
 import type { Dispatchable, Look } from './dispatcher-loop.js';
 import { FetchAhead } from './fetch-ahead.js';
 import { unregisteredDelayMs } from './fetch-errors.js';
-import type { LockKeeper } from './lock-keeper.js';
 import { poisonActivity } from './poison.js';
 import { SessionSlots } from './session-slots.js';
 import { SuspectActivity } from './suspect-activity.js';
 import { timed } from './timed.js';
+import type { SettledActivity } from './transactional-run.js';
 
 /** Pause of a row of a session that is one too many. */
 const SESSION_FULL_DELAY_MS = 100;
@@ -22,7 +23,7 @@ const SESSION_FULL_DELAY_MS = 100;
 const MAX_PENDING_ACKS = 1_000;
 
 export interface WorkerParts extends Pick<ActivityRunnerParts, 'names' | 'client' | 'trace' | 'storage'> {
-  readonly keeper: LockKeeper<WorkItemLock>;
+  readonly keeper: LockHolder<WorkItemLock>;
   readonly systemActivities: ReadonlyMap<string, ActivityHandler>;
   readonly effects: Pick<ActivityEffects, 'outcomesEnqueued' | 'givenBack'> & {
     /** There may be room for more rows. */
@@ -62,6 +63,8 @@ export class WorkerDispatcher implements Dispatchable {
       handlerOf: (name) => this.handlerOf(name),
       started: () => (this.waitingCount -= 1),
       ended: (activity, result) => this.ended(activity, result),
+      settled: (activity, how) => this.settled(activity, how),
+      releaseLock: ({ row }) => parts.keeper.release(row),
       discarded: (activity) => this.discarded(activity),
       slotFreed: () => this.slotFreed(),
     });
@@ -240,6 +243,12 @@ export class WorkerDispatcher implements Dispatchable {
     } as const;
     const completion = { kind: 'ActivityFailed', instance, executionId, id, details } as const;
     this.settlement.complete(activity, completion, () => (metrics.activityAppErrors += 1));
+  }
+
+  /** A transactional activity, whose row its own transaction has dealt with. */
+  private settled(activity: ActivityRow, how: SettledActivity): void {
+    this.ahead.handlerEnded(this.core.clock.nowMs());
+    this.settlement.settled(activity, how);
   }
 
   private slotFreed(): void {

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../src/base/clock.js';
 import type { OrchestrationLock, Result } from '../../src/provider/provider.js';
 import { ProviderError } from '../../src/provider/provider-error.js';
-import { LockKeeper, renewEveryMs } from '../../src/runtime/lock-keeper.js';
+import { LockKeeper, renewEveryMs } from '../../src/provider/lock-keeper.js';
 import { newMetrics } from '../../src/runtime/metrics.js';
 import { resolveRuntimeOptions } from '../../src/runtime/options.js';
 import { MemoryProvider } from '../support/memory-provider.js';

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -189,23 +188,5 @@ describe('what is not durable is found and named', () => {
     await warm(owner, [completed(2, 'A', 'owner')]);
     // The thief went on inside the owner's turn; its own next turn reports it.
     await expect(warm(thief, [completed(2, 'own', 'thief')])).rejects.toThrow(/outside its own turn/);
-  });
-});
-
-// In processes of their own: Jest handles unhandled rejections itself.
-describe('rejections', () => {
-  const run = (what: string) =>
-    spawnSync(process.execPath, ['--import', 'tsx', 'test/runtime/async/rejections.ts', what], { encoding: 'utf8' });
-
-  test('one that the code awaits later never ends the process', () => {
-    const { status, stdout, stderr } = run('late');
-    expect({ status, stdout, stderr }).toMatchObject({ status: 0, stdout: 'completed late boom\n' });
-  });
-
-  test('one that belongs to nobody still does', () => {
-    const { status, stdout, stderr } = run('stray');
-    expect(status).toBe(1);
-    expect(stderr).toContain('a stray rejection');
-    expect(stdout).not.toContain('alive');
   });
 });

@@ -1,56 +1,52 @@
-/** Run by `async-driver.test.ts` in a process of its own: what an unhandled rejection does to it. */
-import { AsyncDriver } from '../../../src/runtime/async/async-driver.js';
-import { AsyncHost } from '../../../src/runtime/async/async-host.js';
-import { createExecution } from '../../../src/runtime/replay/execution.js';
+/**
+ * Run by `rejections.test.ts` in a process of its own: what an unhandled rejection of an
+ * orchestration, of an activity and of nobody does to a process with a runtime.
+ */
+import { activity, Client, type Logger, orchestration, Runtime } from '../../../src/index.js';
+import { SystemClock } from '../../../src/base/clock.js';
+import { MemoryProvider } from '../../support/memory-provider.js';
 
-const host = new AsyncHost();
-const release = host.retain();
-const now = () => 0;
-
-const live = createExecution({
-  instance: 'x',
-  executionId: 1,
-  createDriver: (port, info) =>
-    new AsyncDriver(host, port, info, async (asyncPort) => {
-      const call = (name: string) =>
-        new Promise<string>((resolve, reject) => {
-          asyncPort.emit(
-            { kind: 'scheduleActivity', name, input: '' },
-            { resolve: (value) => resolve(value ?? ''), reject: (failure) => reject(new Error(failure)) },
-          );
-        });
-      const helper = (async () => call('a'))();
-      await call('b');
-      return { kind: 'output', output: await helper.catch((error: Error) => `late ${error.message}`) };
-    }),
-});
-
-const loopTurns = async () => {
-  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+const [what] = process.argv.slice(2);
+const logger: Logger = {
+  debug: () => {},
+  info: () => {},
+  warn: (_fields, message) => console.log(`warning: ${message}`),
+  error: (_fields, message) => console.log(`error: ${message}`),
 };
 
-await live.runCold({ history: [], start: { name: 'Async', version: '1.0.0', input: '' }, messages: [], now });
-await live.runWarm({
-  now,
-  messages: [
-    {
-      kind: 'ActivityFailed',
-      instance: 'x',
-      executionId: 1,
-      id: 2,
-      details: { kind: 'Application', application: { kind: 'ActivityFailed' }, message: 'boom', retryable: false },
-    },
-  ],
+const fail = activity('fail', async (): Promise<string> => {
+  throw new TypeError('boom');
 });
-await loopTurns();
-if (process.argv[2] === 'stray') {
+const pass = activity('pass', async () => 'passed');
+
+/** Rejects while the code waits for something else, and is awaited afterwards. */
+const late = orchestration('late', async (ctx) => {
+  const helper = (async () => ctx.call(fail))();
+  await ctx.call(pass);
+  await ctx.sleep(20);
+  return helper.catch((error: Error) => `late ${(error.cause as Error).name}`);
+});
+/** The same, but never awaited. */
+const lost = orchestration('lost', async (ctx) => {
+  void (async () => ctx.call(fail))();
+  await ctx.sleep(20);
+  return 'without it';
+});
+
+const provider = new MemoryProvider(new SystemClock());
+const runtime = new Runtime(provider, { logger, dispatcherPollIntervalMs: 5 });
+runtime.register(fail, pass, late, lost);
+await runtime.start();
+const client = new Client(provider);
+
+if (what === 'stray') {
+  const handle = await client.start(late);
   void Promise.reject(new Error('a stray rejection'));
-  await loopTurns();
-  console.log('alive');
+  console.log(await handle.result());
+} else {
+  const handle = await client.start(what === 'late' ? late : lost);
+  console.log(await handle.result());
+  // What Node has to say about rejections it says within these turns.
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
 }
-const { result } = await live.runWarm({
-  now,
-  messages: [{ kind: 'ActivityCompleted', instance: 'x', executionId: 1, id: 3, result: '' }],
-});
-console.log(result.kind, result.kind === 'completed' ? result.output : '');
-release();
+await runtime.shutdown();

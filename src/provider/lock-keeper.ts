@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.js';
 import { Gate } from '../base/gate.js';
 import type { Logger } from '../base/logger.js';
-import type { Result } from '../provider/provider.js';
-import type { MetricsSnapshot } from './metrics.js';
+import type { LockHolder } from './lock-thread.js';
+import type { Result } from './provider.js';
 
 /** Renewals come never more often than this, however short the lock. */
 const MIN_RENEWAL_MS = 50;
@@ -24,6 +24,12 @@ interface HeldLock<Lock> {
   readonly onLost: () => void;
 }
 
+/** What a keeper counts. */
+export interface LockMetrics {
+  locksLost: number;
+  lateRenewals: number;
+}
+
 export interface LockKeeperOptions<Lock> {
   /** For the log. */
   readonly what: string;
@@ -32,14 +38,14 @@ export interface LockKeeperOptions<Lock> {
   readonly renew: (locks: readonly Lock[]) => Promise<readonly Result[]>;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly metrics: () => MetricsSnapshot;
+  readonly metrics: () => LockMetrics;
 }
 
 /**
  * Keeps the locks of one kind alive. Whatever falls due together is renewed by one
  * statement, on a timer of its own; the timer runs only while something is held.
  */
-export class LockKeeper<Lock extends { readonly lockToken: string }> {
+export class LockKeeper<Lock extends { readonly lockToken: string }> implements LockHolder<Lock> {
   private readonly held = new Map<string, HeldLock<Lock>>();
   private readonly gate: Gate;
   private readonly intervalMs: number;
@@ -78,6 +84,12 @@ export class LockKeeper<Lock extends { readonly lockToken: string }> {
   /** Gives up everything that is held without a word; for a stop that abandons it. */
   clear(): void {
     this.held.clear();
+    this.gate.wake();
+  }
+
+  /** Renews nothing of it any more, as if every lock had been lost. */
+  loseAll(): void {
+    for (const held of [...this.held.values()]) this.lose(held);
     this.gate.wake();
   }
 

@@ -10,7 +10,7 @@ const MAX_BATCH = 500;
 export class Enqueuer {
   private readonly batcher: NaturalBatcher<WorkItem, Result>;
 
-  constructor(provider: Provider) {
+  constructor(private readonly provider: Provider) {
     this.batcher = new NaturalBatcher({
       flush: (items) => provider.enqueueForOrchestrator(items.map((item) => ({ item }))),
       failed: (error) => ({ ok: false, error: asProviderError(error) }),
@@ -18,8 +18,10 @@ export class Enqueuer {
     });
   }
 
-  /** Resolves when the message is stored. @throws ProviderError */
+  /** Resolves when the message is stored. @throws ProviderError, UnsupportedError */
   async send(item: WorkItem): Promise<void> {
+    // Sent together with what others send, it would wait in their name, and they for it.
+    this.provider.activityTransactions?.()?.refuseInside('enqueue_orchestrator_work');
     const result = await this.batcher.send(item);
     if (!result.ok) throw result.error;
   }

@@ -1,6 +1,6 @@
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import type { Client } from '../client/client.js';
-import { ActivityContext } from './activity-context.js';
+import { ActivityContext, type ActivityContextParams } from './activity-context.js';
 import type { ActivityResult } from './activity-failure.js';
 import type { ActivityHandler } from './activity-handler.js';
 import type { ActivityRow, CancelReason } from './activity-run.js';
@@ -9,6 +9,8 @@ import type { RuntimeCore } from './core.js';
 import type { NamesOfInstances } from './execution-names.js';
 import type { SessionSlots } from './session-slots.js';
 import type { WriteTrace } from './tracing/trace-record.js';
+import type { SettledActivity } from './transactional-run.js';
+import { runTransactional } from './transactional-run.js';
 
 /** Handlers may be synchronous: after so long in one go the event loop gets a turn. In ms. */
 const LONGEST_STRETCH_MS = 10;
@@ -26,6 +28,10 @@ export interface ActivityRunnerParts {
   readonly started: () => void;
   /** A handler ended, and its result is wanted. */
   readonly ended: (activity: ActivityRow, result: ActivityResult) => void;
+  /** A transactional activity ended, and its row needs no acknowledgement. */
+  readonly settled: (activity: ActivityRow, how: SettledActivity) => void;
+  /** The lock of the row need not be renewed any more. */
+  readonly releaseLock: (activity: ActivityRow) => void;
   /** A handler ended or was given up, and nobody wants the result: the row is gone or somebody else's. */
   readonly discarded: (activity: ActivityRow) => void;
   /** A slot became free. */
@@ -130,7 +136,7 @@ export class ActivityRunner {
     activity.state = 'running';
     this.parts.started();
     this.running.set(keyOf(activity), run);
-    const ctx = new ActivityContext({
+    const context = {
       instanceId: item.instance,
       executionId: item.executionId,
       orchestrationName: names.name,
@@ -140,16 +146,27 @@ export class ActivityRunner {
       sessionId: item.sessionId ?? null,
       tag: item.tag ?? null,
       run,
-    });
-    const result = this.parts.storage.run(run, handler, ctx, item.input, this.core.options.maxPayloadBytes);
+    };
+    const result = this.parts.storage.run(run, () => this.perform(run, handler, context));
     if (result instanceof Promise) void result.then((value) => this.ended(run, value));
     else this.ended(run, result);
   }
 
-  private ended(run: RunningActivity, result: ActivityResult): void {
+  private perform(run: RunningActivity, handler: ActivityHandler, context: ActivityContextParams) {
+    const { inTransaction: code } = handler;
+    if (!code) {
+      return handler(new ActivityContext(context), run.activity.item.input, this.core.options.maxPayloadBytes);
+    }
+    const releaseLock = () => this.parts.releaseLock(run.activity);
+    return runTransactional(this.core, { run, code, context, releaseLock });
+  }
+
+  private ended(run: RunningActivity, result: ActivityResult | SettledActivity): void {
     // Given up before: nobody waits for it any more.
     if (!run.end()) return;
-    if (run.cancelled) this.parts.discarded(run.activity);
+    const isUnwanted = run.cancelled && (!('kind' in result) || result.kind === 'lost');
+    if ('kind' in result && !isUnwanted) this.parts.settled(run.activity, result);
+    else if ('kind' in result || isUnwanted) this.parts.discarded(run.activity);
     else this.parts.ended(run.activity, result);
     this.leaveSlot(run);
   }

@@ -5,6 +5,7 @@ import type { WorkItem } from '../wire/work-item.js';
 import type { ActivityRow } from './activity-run.js';
 import type { RuntimeCore } from './core.js';
 import { failedWith } from './failed-batch.js';
+import type { SettledActivity } from './transactional-run.js';
 
 /** Pause of a row whose acknowledgement failed. */
 const ACK_FAILED_DELAY_MS = 100;
@@ -62,6 +63,31 @@ export class ActivitySettlement {
       this.effects.outcomesEnqueued();
       this.effects.released(activity);
     });
+  }
+
+  /** Takes note of an activity that was settled by its own transaction, or could not be. */
+  settled(activity: ActivityRow, how: SettledActivity): void {
+    const { metrics, logger } = this.core;
+    const fields = { instance: activity.item.instance, activity: activity.item.name };
+    activity.state = 'settling';
+    switch (how.kind) {
+      case 'committed':
+        metrics.activitySuccess += 1;
+        this.effects.outcomesEnqueued();
+        return this.effects.released(activity);
+      case 'lost':
+        metrics.locksLost += 1;
+        metrics.activityDiscarded += 1;
+        logger.debug(fields, 'a transactional activity was rolled back: its row is gone');
+        return this.effects.released(activity);
+      case 'unavailable':
+      case 'unknown':
+        metrics.providerErrors += 1;
+        metrics.activityInfraErrors += 1;
+        logger.warn({ ...fields, error: how.error }, 'the transaction of an activity failed');
+        if (how.kind === 'unknown') return this.effects.released(activity);
+        return this.abandon(activity, { delayMs: ACK_FAILED_DELAY_MS });
+    }
   }
 
   abandon(activity: ActivityRow, abandon: Abandon): void {

@@ -21,6 +21,11 @@ const layers = {
   otel: { pattern: 'src/otel', imports: ['provider', 'wire', 'base'] },
   conformance: { pattern: 'src/conformance', imports: ['provider', 'wire', 'base'] },
   dashboard: { pattern: 'src/dashboard', imports: ['client', 'provider', 'wire', 'base'] },
+  // Looks at the tables themselves, and replays what they hold.
+  doctor: {
+    pattern: 'src/doctor',
+    imports: ['client', 'runtime', 'replay', 'provider', 'provider-drizzle', 'schema', 'wire', 'base'],
+  },
   // What composes the real parts, and is imported by nothing below it.
   cli: { pattern: 'src/cli', imports: 'all' },
   testing: { pattern: 'src/testing', imports: 'all' },
@@ -94,7 +99,7 @@ export default tseslint.config(
   },
   {
     // Orchestrations of the drop-in API are written without types, and users throw and return anything.
-    files: ['test/runtime/*.ts', 'test/runtime/scenarios/**/*.ts', 'test/client/**/*.ts'],
+    files: ['test/runtime/*.ts', 'test/runtime/scenarios/**/*.ts', 'test/doctor/*.ts', 'test/faults/**/*.ts', 'test/client/**/*.ts'],
     rules: {
       '@typescript-eslint/no-explicit-any': 'off',
       '@typescript-eslint/no-unsafe-argument': 'off',

@@ -1,0 +1,88 @@
+import { createExecution } from '../runtime/replay/execution.js';
+import type { TurnOutcome } from '../runtime/replay/turn.js';
+import { registeredOrchestration } from '../runtime/registered-orchestrations.js';
+import type { Runtime } from '../runtime/runtime.js';
+import type { EventKind, EventOf, HistoryEvent } from '../wire/event.js';
+
+/** Values by key, as an execution begins with them. */
+export type KeyValues = ReadonlyMap<string, { readonly value: string; readonly lastUpdatedAtMs: number }>;
+
+export interface Replay {
+  readonly runtime: Runtime;
+  readonly instance: string;
+  readonly executionId: number;
+  readonly history: readonly HistoryEvent[];
+  /** What earlier executions left; absent: unknown. */
+  readonly values: KeyValues | undefined;
+}
+
+export type ReplayAnswer =
+  | { readonly kind: 'same' }
+  | { readonly kind: 'different'; readonly problem: string }
+  /** The orchestration is not registered, its end was no decision of the code, or its beginning is unknown. */
+  | { readonly kind: 'skipped' };
+
+const TERMINAL: ReadonlySet<EventKind> = new Set([
+  'OrchestrationCompleted',
+  'OrchestrationFailed',
+  'OrchestrationContinuedAsNew',
+]);
+/** What the end of an execution adds by itself, before its terminal event. */
+const ADDED_AT_THE_END: ReadonlySet<EventKind> = new Set([
+  'ExternalSubscribedCancelled',
+  'ExternalSubscribedPersistentCancelled',
+  'ActivityCancelRequested',
+  'SubOrchestrationCancelRequested',
+]);
+
+/** Leads the code through a history, its end left out, and compares what it wants then with what is recorded. */
+export async function replayExecution(replay: Replay): Promise<ReplayAnswer> {
+  const { runtime, instance, executionId, history, values } = replay;
+  const started = history[0];
+  if (started?.kind !== 'OrchestrationStarted' || !values) return { kind: 'skipped' };
+  const createDriver = registeredOrchestration(runtime, started.name, started.version);
+  const endAt = history.findIndex(({ kind }) => TERMINAL.has(kind));
+  const end = endAt < 0 ? undefined : (history[endAt] as TerminalEvent);
+  if (!createDriver || (end && !isDecisionOfCode(end))) return { kind: 'skipped' };
+  const nowMs = history.at(-1)?.timestampMs ?? started.timestampMs;
+  const execution = createExecution({ instance, executionId, createDriver });
+  const outcome = await execution.runCold({
+    history: endAt < 0 ? history : history.slice(0, endAt),
+    messages: [],
+    kvSnapshot: values,
+    now: () => nowMs,
+  });
+  const problem = differenceOf(outcome, end);
+  return problem === undefined ? { kind: 'same' } : { kind: 'different', problem };
+}
+
+type TerminalEvent = EventOf<'OrchestrationCompleted' | 'OrchestrationFailed' | 'OrchestrationContinuedAsNew'>;
+
+/** Poison, limits and failures of the store end an instance whatever its code wants. */
+function isDecisionOfCode(end: TerminalEvent): boolean {
+  return end.kind !== 'OrchestrationFailed' || end.details.kind === 'Application';
+}
+
+function differenceOf({ result, historyDelta }: TurnOutcome, end: TerminalEvent | undefined): string | undefined {
+  if (result.kind === 'failed' && result.details.kind === 'Configuration') {
+    return `the replay is nondeterministic: ${result.details.message ?? result.details.resource}`;
+  }
+  const extra = historyDelta.find(({ kind }) => !TERMINAL.has(kind) && !(end && ADDED_AT_THE_END.has(kind)));
+  if (extra) return `the replay decides more than history records: ${extra.kind}`;
+  const recorded = end ? RECORDED_AS[end.kind] : 'continued';
+  const replayed = result.kind === 'cancelled' ? 'failed' : result.kind;
+  if (replayed !== recorded) return `the replay ends as ${replayed}, recorded is ${recorded}`;
+  if (result.kind === 'completed' && end?.kind === 'OrchestrationCompleted' && result.output !== end.output) {
+    return 'the replay has another output';
+  }
+  if (result.kind === 'continuedAsNew' && end?.kind === 'OrchestrationContinuedAsNew' && result.input !== end.input) {
+    return 'the replay continues with another input';
+  }
+  return undefined;
+}
+
+const RECORDED_AS = {
+  OrchestrationCompleted: 'completed',
+  OrchestrationFailed: 'failed',
+  OrchestrationContinuedAsNew: 'continuedAsNew',
+} as const;

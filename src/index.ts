@@ -75,6 +75,12 @@ export {
   inspectSchema,
   migrate,
 } from './provider/drizzle/migrate/on-database.js';
+export type {
+  ActivityTransaction,
+  ActivityTransactionOutcome,
+  ActivityTransactions,
+  IsolationLevel,
+} from './provider/activity-transactions.js';
 export { StoredFunctionProvider } from './provider/stored-function/index.js';
 export {
   type CheckedCounts,
@@ -89,6 +95,7 @@ export type { ConnectOptions, DrizzleProviderOptions } from './provider/drizzle/
 export {
   ProviderError,
   type ProviderErrorFacts,
+  TransactionControlError,
   TransactionEndedError,
   UnsupportedError,
 } from './provider/provider-error.js';
@@ -137,6 +144,7 @@ export type { StartOptions } from './client/start-options.js';
 export type { OrchestrationStatus } from './client/status.js';
 export type { TransactionClient } from './client/transaction-client.js';
 export { ActivityContext } from './runtime/activity-context.js';
+export { TransactionalActivityContext } from './runtime/transactional-activity-context.js';
 export type { ActivityFunction } from './runtime/activity-handler.js';
 export { ActivityCancelledError, type CancelReason } from './runtime/activity-run.js';
 export { ForeignAwaitError } from './runtime/async/foreign-await-error.js';
@@ -175,6 +183,14 @@ export {
   type OrchestrationOptions,
   type OrchestrationSteps,
 } from './typed/definitions.js';
+export type {
+  AnyTransaction,
+  TransactionalActivity,
+  TransactionalHandler,
+  TransactionalOptions,
+  TransactionOf,
+  TransactionOptions,
+} from './typed/transactional.js';
 export type { DurableCall } from './typed/durable-call.js';
 export type { DurableKv, DurableStatus } from './typed/instance-state.js';
 export type {

@@ -58,7 +58,10 @@ export async function runTransactional(
     if (outcome.kind !== 'conflict') return outcome;
     if (activity.run.cancelled) return { kind: 'lost' };
     if (tries === MAX_TRANSACTIONS) return { ok: false, message: activity.code.failureText(outcome.error) };
-    core.logger.debug({ instance: item.instance, activity: item.name, tries }, 'a conflict: the transaction runs again');
+    core.logger.debug(
+      { instance: item.instance, activity: item.name, tries },
+      'a conflict: the transaction runs again',
+    );
     // Real time, as all pauses between transactions.
     await sleepReal(exponentialDelayMs(FIRST_PAUSE_MS, tries, LONGEST_PAUSE_MS) * (0.5 + core.random()));
   }

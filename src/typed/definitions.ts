@@ -8,6 +8,13 @@ import type { StandardSchema } from '../wire/standard-schema.js';
 import type { Durable } from './durable-call.js';
 import { asyncOrchestration, typedActivity } from './handlers.js';
 import type { OrchestrationContext } from './orchestration-context.js';
+import type {
+  AnyTransaction,
+  TransactionalActivity,
+  TransactionalHandler,
+  TransactionalOptions,
+} from './transactional.js';
+import { implementInTransaction } from './transactional.js';
 import { checkRetryPolicy, type RetryPolicy } from './retry-policy.js';
 
 /** How calls of an activity behave; each can be overridden at the call. */
@@ -114,6 +121,30 @@ export function activity<Parsed = void, Returned = void, In = Parsed, Out = Retu
 ): Activity<In, Out, Parsed, Returned> {
   return declareActivity<Parsed, Returned, In, Out>(name, options).implement(handler);
 }
+
+/**
+ * Defines an activity that runs in a transaction of the application's own database: the
+ * rows that it writes by `tx` and its completion are committed together, so that its
+ * effect happens exactly once. A handler that throws is rolled back, and the activity
+ * fails. Give it a declaration instead of a name to join that with the code.
+ *
+ * `tx` is a transaction of the database that the provider was opened on; annotate it with
+ * `TransactionOf<typeof db>`.
+ * @throws TypeError or RangeError as {@link activity}
+ * @example
+ * const debit = activity.transactional('debit', async (ctx, tx: TransactionOf<typeof db>, order: Order) => {
+ *   await tx.insert(payments).values({ orderId: order.id, cents: order.cents });
+ * });
+ */
+activity.transactional = function <Parsed = void, Returned = void, Tx = AnyTransaction, In = Parsed, Out = Returned>(
+  definition: string | ActivityDeclaration<In, Out, Parsed, Returned>,
+  handler: TransactionalHandler<Tx, Parsed, Returned>,
+  options: TransactionalOptions<In, Out, Parsed, Returned> = {},
+): TransactionalActivity<In, Out, Tx, Parsed, Returned> {
+  const isDeclared = typeof definition === 'object' && definition !== null;
+  const declaration = isDeclared ? definition : declareActivity<Parsed, Returned, In, Out>(definition, options);
+  return implementInTransaction(declaration, handler, options);
+};
 
 /**
  * The half of an activity that callers import: name and types without the code. The

@@ -31,6 +31,16 @@ export interface Transaction extends Executor {
   runLast<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]>;
 }
 
+/** What a transaction of ours may do without. */
+export interface TransactionOptions {
+  /**
+   * The commit need not wait for the disk. Only for what may be undone by a crash of the
+   * server: a lost claim is a message that nobody has claimed, and the acknowledgement of
+   * its turn, which does wait, is refused. Drivers without such a setting ignore it.
+   */
+  readonly mayBeLost?: boolean | undefined;
+}
+
 /** How a kind of Drizzle database gives connections and transactions; one implementation per driver. */
 export interface Driver {
   readonly kind: 'node-postgres' | 'pglite' | 'postgres-js' | 'pg-mem' | 'drizzle';
@@ -46,7 +56,7 @@ export interface Driver {
    * callback rejects. Rejects with the first error of the transaction, as the driver
    * threw it, or with `CommitUnknownError` when COMMIT was sent and never answered.
    */
-  withTransaction<T>(use: (tx: Transaction) => Promise<T>): Promise<T>;
+  withTransaction<T>(use: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** One writing statement, for drivers that need no BEGIN and COMMIT around it. */
   runAlone?<Row>(statement: Statement<Row>, values?: SqlValues): Promise<Row[]>;
   /** An executor over the caller's own Drizzle transaction, or `undefined` if `tx` is none of this driver's. */

@@ -3,7 +3,7 @@ import { sleepReal } from '../../base/clock.js';
 import type { ProviderError } from '../provider-error.js';
 import type { Ms } from '../provider.js';
 import type { ProviderContext } from './context.js';
-import type { SqlValues, Transaction } from './executor.js';
+import type { SqlValues, Transaction, TransactionOptions } from './executor.js';
 import type { Statement } from './statement.js';
 import { toProviderError } from './to-provider-error.js';
 
@@ -13,7 +13,7 @@ const ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 80;
 
-export interface RetryOptions {
+export interface RetryOptions extends TransactionOptions {
   /** What remains of the lock that the operation works under, in ms: no attempt begins after it. */
   readonly withinMs?: Ms | undefined;
 }
@@ -34,7 +34,7 @@ export function inTransaction<T>(
   use: (tx: Transaction, nowMs: Ms) => Promise<T>,
   options: RetryOptions = {},
 ): Promise<T> {
-  return withRetries(ctx, operation, (nowMs) => ctx.driver.withTransaction((tx) => use(tx, nowMs)), options);
+  return withRetries(ctx, operation, (nowMs) => ctx.driver.withTransaction((tx) => use(tx, nowMs), options), options);
 }
 
 /**
@@ -52,7 +52,7 @@ export function runStatement<Row>(
   const run = (nowMs: Ms) => {
     const bound = typeof values === 'function' ? values(nowMs) : values;
     if (ctx.driver.runAlone) return ctx.driver.runAlone(statement, bound);
-    return ctx.driver.withTransaction((tx) => tx.runLast(statement, bound));
+    return ctx.driver.withTransaction((tx) => tx.runLast(statement, bound), options);
   };
   return withRetries(ctx, operation, run, options);
 }

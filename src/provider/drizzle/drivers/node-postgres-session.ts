@@ -1,4 +1,4 @@
-import { ScopeEndedError, type SqlValues, type Transaction } from '../executor.js';
+import { ScopeEndedError, type SqlValues, type Transaction, type TransactionOptions } from '../executor.js';
 import type { Cell, Statement } from '../statement.js';
 import {
   CommitUnknownError,
@@ -21,20 +21,15 @@ const BEGIN: BatchPart = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED', name: u
  * in a transaction of ours finds its rows by key, so only such plans are allowed; and only
  * plain index scans, because bitmap scans never forget the dead entries that queues leave.
  */
-const KEPT_PLANS: Statement<void> = {
-  text: `select ${[
-    ['plan_cache_mode', 'force_generic_plan'],
-    ['enable_seqscan', 'off'],
-    ['enable_bitmapscan', 'off'],
-    ['enable_hashjoin', 'off'],
-    ['enable_mergejoin', 'off'],
-  ]
-    .map(([name, value]) => `set_config('${name}', '${value}', true)`)
-    .join(', ')}`,
-  name: 'ddz_kept_plans',
-  bind: () => [],
-  decode: () => {},
-};
+const KEPT_PLANS = [
+  ['plan_cache_mode', 'force_generic_plan'],
+  ['enable_seqscan', 'off'],
+  ['enable_bitmapscan', 'off'],
+  ['enable_hashjoin', 'off'],
+  ['enable_mergejoin', 'off'],
+] as const;
+const SETTINGS = settings('ddz_settings', KEPT_PLANS);
+const SETTINGS_OF_CLAIMS = settings('ddz_settings_of_claims', [...KEPT_PLANS, ['synchronous_commit', 'off']]);
 const COMMIT: BatchPart = { text: 'COMMIT', name: undefined, values: [] };
 
 export interface SessionOptions {
@@ -98,6 +93,12 @@ export class PgTransaction extends PgSession implements Transaction {
   private commit: Promise<PartResult> | undefined;
   /** Set when ROLLBACK was not possible: the client must not go back to its pool. */
   rollbackError: Error | undefined;
+  private readonly settings: Statement<void>;
+
+  constructor(options: SessionOptions, { mayBeLost = false }: TransactionOptions = {}) {
+    super(options);
+    this.settings = mayBeLost ? SETTINGS_OF_CLAIMS : SETTINGS;
+  }
 
   /** Runs `use` and commits. @throws the first error of the transaction, or what `use` threw */
   async perform<T>(use: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -176,7 +177,7 @@ export class PgTransaction extends PgSession implements Transaction {
     while (this.pending.length > 0) {
       const batch = this.pending;
       this.pending = [];
-      if (!this.begun && batch[0]?.part !== BEGIN) batch.unshift(unasked(BEGIN), unasked(this.partOf(KEPT_PLANS, {})));
+      if (!this.begun && batch[0]?.part !== BEGIN) batch.unshift(unasked(BEGIN), unasked(this.partOf(this.settings, {})));
       this.begun = true;
       await this.exchange(batch);
     }
@@ -214,6 +215,11 @@ export class PgTransaction extends PgSession implements Transaction {
     const { error } = await sendBatch(this.options, [{ text: 'ROLLBACK', name: undefined, values: [] }]);
     if (error) this.rollbackError = error;
   }
+}
+
+function settings(name: string, values: readonly (readonly [string, string])[]): Statement<void> {
+  const calls = values.map(([setting, value]) => `set_config('${setting}', '${value}', true)`);
+  return { name, text: `select ${calls.join(', ')}`, bind: () => [], decode: () => {} };
 }
 
 /** A statement of our own, whose failure is the failure of those behind it. */

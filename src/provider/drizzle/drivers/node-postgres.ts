@@ -1,7 +1,7 @@
 import type { Logger } from '../../../base/logger.js';
 import type { Ms } from '../../provider.js';
 import { UnsupportedError } from '../../provider-error.js';
-import type { ConnectionSettings, Driver, Executor, ScopeExecutor, Transaction } from '../executor.js';
+import type { ConnectionSettings, Driver, Executor, ScopeExecutor, Transaction, TransactionOptions } from '../executor.js';
 import { inAcquireTime } from './acquire.js';
 import { isConnectionError, markConnectionError, markTokenRotation, serverErrorOf } from './connection-errors.js';
 import type { BatchClass } from './node-postgres-batch.js';
@@ -67,9 +67,9 @@ export class NodePostgresDriver implements Driver {
     return this.lease((client) => use(new PgSession({ client, Batch: this.Batch, names: this.names })));
   }
 
-  async withTransaction<T>(use: (tx: Transaction) => Promise<T>): Promise<T> {
+  async withTransaction<T>(use: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T> {
     return this.lease(async (client, discard) => {
-      const tx = new PgTransaction({ client, Batch: this.Batch, names: this.names });
+      const tx = new PgTransaction({ client, Batch: this.Batch, names: this.names }, options);
       try {
         return await tx.perform(use);
       } finally {

@@ -45,7 +45,7 @@ export async function fetchOrchestrationItems(
             except: progress.beginRound(),
             nowMs,
           }),
-        { withinMs: lockTimeoutMs },
+        { withinMs: lockTimeoutMs, mayBeLost: true },
       );
     } catch (error) {
       if (items.length === 0) throw error;

@@ -40,7 +40,7 @@ export async function fetchWorkItems(ctx: ProviderContext, params: FetchWorkItem
           const won = session ? await claimSessions(ctx, tx, claim.claimed, { session, nowMs }) : claim.claimed;
           return { won, mayHoldMore: claim.windowWasFull || won.length < claim.claimed.length };
         },
-        { withinMs: lockTimeoutMs },
+        { withinMs: lockTimeoutMs, mayBeLost: true },
       );
       claimed.push(...won);
       if (!mayHoldMore) break;

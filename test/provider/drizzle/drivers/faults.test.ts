@@ -264,7 +264,7 @@ describe('node-postgres', () => {
       await tx.run(count);
       return tx.run(prepared);
     });
-    expect(names).toEqual([count.name, prepared.name].sort());
+    expect(names).toEqual([count.name, prepared.name, 'ddz_settings'].sort());
     await named.close();
     const unnamed = openPg(databaseUrl(), { max: 1 }, { namedStatements: false });
     expect(await unnamed.driver.withConnection((executor) => executor.run(prepared))).toEqual([]);
@@ -326,6 +326,15 @@ test("C-22 postgres-js: transform.row goes on changing the application's rows, a
     });
   }
   await client.end();
+});
+
+test('P:3.4.3 only a claim may be committed without waiting for the disk', async () => {
+  const setting = compile(sql`select current_setting('synchronous_commit')`, ([text]) => textCell(text));
+  const { driver, close } = openPg(databaseUrl());
+  expect(await driver.withTransaction((tx) => tx.run(setting), { mayBeLost: true })).toEqual(['off']);
+  expect(await driver.withTransaction((tx) => tx.run(setting))).toEqual(['on']);
+  expect(await driver.withConnection((executor) => executor.run(setting))).toEqual(['on']);
+  await close();
 });
 
 test('C-40 transactions are READ COMMITTED whatever the default', async () => {

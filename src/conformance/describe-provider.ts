@@ -1,4 +1,5 @@
 import { activityCancellation } from './activity-cancellation.suite.js';
+import { counts, pages, workers } from './administration.suite.js';
 import { atomicity } from './atomicity.suite.js';
 import { batches } from './batches.suite.js';
 import { bulkDeletion } from './bulk-deletion.suite.js';
@@ -21,6 +22,7 @@ import type { ProviderUnderTest, Skips } from './provider-under-test.js';
 import { pruning } from './pruning.suite.js';
 import { queueSemantics } from './queue-semantics.suite.js';
 import { races } from './races.suite.js';
+import { resets } from './reset.suite.js';
 import type { TestRunner } from './runner.js';
 import { globalRunner } from './runner.js';
 import { sessions } from './sessions.suite.js';
@@ -60,6 +62,9 @@ export const conformanceGroups: readonly CheckGroup[] = [
   interoperation,
 ];
 
+/** What the administration of this package does beyond that checklist (provider.md 3.4.12). */
+export const administrationGroups: readonly CheckGroup[] = [pages, counts, workers, resets];
+
 export interface DescribeProvider {
   /** Titles of the tests start with it. */
   readonly name: string;
@@ -78,15 +83,31 @@ export interface DescribeProvider {
  * level of a test file of jest or vitest.
  * @throws RangeError when `skips` names a check that does not exist.
  */
-export function describeProvider({ name, open, skips = {}, runner, print = console.log }: DescribeProvider): void {
+export function describeProvider(options: DescribeProvider): void {
+  declareChecks(conformanceGroups, options);
+}
+
+/**
+ * Declares one test for each check of the administration that has no native counterpart:
+ * pages, counts, workers and resets. The schema has to have our tables.
+ * @throws RangeError when `skips` names a check that does not exist.
+ */
+export function describeAdministration(options: DescribeProvider): void {
+  declareChecks(administrationGroups, options);
+}
+
+function declareChecks(
+  groups: readonly CheckGroup[],
+  { name, open, skips = {}, runner, print = console.log }: DescribeProvider,
+): void {
   const { describe, test, expect } = runner ?? globalRunner();
-  const known = new Set(conformanceGroups.flatMap(({ checks }) => checks.map(({ id }) => id)));
+  const known = new Set(groups.flatMap(({ checks }) => checks.map(({ id }) => id)));
   const unknown = Object.keys(skips).filter((id) => !known.has(id));
   if (unknown.length > 0) throw new RangeError(`no such conformance check: ${unknown.join(', ')}`);
   if (Object.keys(skips).length > 0) print(skipTable(name, skips));
 
   describe(name, () => {
-    for (const group of conformanceGroups) {
+    for (const group of groups) {
       describe(group.name, () => {
         for (const { id, rule, run } of group.checks) {
           const title = `P:${id} ${rule}`;

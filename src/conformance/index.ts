@@ -9,7 +9,13 @@
  * ```
  */
 export { type Check, type CheckGroup } from './check.js';
-export { conformanceGroups, describeProvider, type DescribeProvider } from './describe-provider.js';
+export {
+  administrationGroups,
+  conformanceGroups,
+  describeAdministration,
+  describeProvider,
+  type DescribeProvider,
+} from './describe-provider.js';
 export type {
   ForeignTransaction,
   FreshStart,

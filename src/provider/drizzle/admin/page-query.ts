@@ -64,8 +64,11 @@ function positionOf(cursor: string, query: InstancePageQuery): PagePosition {
 const MOMENT = /^\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?[+-]\d\d(:\d\d){0,2}$/;
 
 function cursorParts(cursor: string): readonly unknown[] {
+  const bytes = Buffer.from(cursor, 'base64url');
+  // Decoding passes over what does not belong.
+  if (bytes.toString('base64url') !== cursor) return [];
   try {
-    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+    const parts: unknown = JSON.parse(bytes.toString('utf8'));
     return Array.isArray(parts) ? parts : [];
   } catch {
     // Whatever it is, it is none of ours; the caller says so.

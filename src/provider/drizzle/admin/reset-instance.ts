@@ -62,7 +62,7 @@ class Reset {
     pointOf: (history: ResetPlan['kept']) => number | { readonly refusal: string },
     parent: string | undefined,
   ): Promise<ResetResult> {
-    const refuse = (reason: string): never => {
+    const refuse: (reason: string) => never = (reason) => {
       throw ProviderError.permanent(OPERATION, `${instance} cannot be reset: ${reason}`);
     };
     if (this.locked.length >= MAX_DEPTH) refuse(`more than ${MAX_DEPTH} children would be reset with it`);
@@ -76,11 +76,11 @@ class Reset {
     const { executionId, status, history } = loaded;
     if (status !== 'Failed') refuse(`it is ${status}; only a failed instance can be`);
     if (parent === undefined && loaded.parentIsGone !== undefined) refuse(loaded.parentIsGone);
-    if (history === undefined) return refuse('its history cannot be read');
+    if (history === undefined) refuse('its history cannot be read');
     const point = pointOf(history);
-    if (typeof point !== 'number') return refuse(point.refusal);
+    if (typeof point !== 'number') refuse(point.refusal);
     const plan = planReset(history, point);
-    if ('refusal' in plan) return refuse(plan.refusal);
+    if ('refusal' in plan) refuse(plan.refusal);
 
     // Work under way for what is taken back must end before its outcome is looked for.
     const where = { instance, executionId, toEventId: point };
@@ -91,12 +91,12 @@ class Reset {
     if (kv !== undefined) refuse(kv);
     await this.statements.runAgain(this.tx, { ...where, nowMs: this.nowMs, status: customStatusOf(plan) });
 
-    const pending = await this.statements.pendingActivities(this.tx, where);
+    const pending = await this.statements.pendingSchedules(this.tx, where);
     const activities = plan.activities.filter((item) => item.kind !== 'ActivityExecute' || !pending.has(item.id));
     const timers = plan.timers.filter((item) => item.kind !== 'TimerFired' || !pending.has(item.id));
     await this.toWorkers(activities);
     await this.toOrchestrations([...timers, ...plan.messages, plan.wake]);
-    const children = await this.children(plan.children);
+    const children = await this.children(plan.children.filter(({ scheduled }) => !pending.has(scheduled.eventId)));
     return {
       instanceId: instance,
       executionId,

@@ -49,7 +49,13 @@ export function nameArgument(what: string, value: unknown): string {
 
 /** The payload of a value, within the limit. @throws TypeError, InvalidInputError */
 export function payloadArgument(what: string, value: unknown, maxBytes: number): string {
-  const text = encodePayload(value, what);
+  return textArgument(what, encodePayload(value, what), maxBytes);
+}
+
+/** A text that is stored, within the limit. @throws InvalidInputError */
+export function textArgument(what: string, text: string, maxBytes: number): string {
+  // A UTF-16 unit is at most three bytes: most texts need no counting.
+  if (text.length * 3 <= maxBytes) return text;
   const bytes = utf8Length(text);
   if (bytes > maxBytes) throw new InvalidInputError(`${what} (${bytes} bytes) exceeds limit (${maxBytes} bytes)`);
   return text;

@@ -159,7 +159,7 @@ export class Client {
 
   /** Asks the instance to end; a no-op once it has ended, and the first reason stays. */
   async cancelInstance(instanceId: string, reason = ''): Promise<void> {
-    await this.enqueuer.send(cancelMessage({ instance: instanceId, reason }));
+    await this.enqueuer.send(cancelMessage({ instance: instanceId, reason }, this.maxPayloadBytes));
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { WorkItem } from '../wire/work-item.js';
-import { instanceId, nameArgument, newInstanceId, payloadArgument, stringArgument } from './arguments.js';
+import { instanceId, nameArgument, newInstanceId, payloadArgument, stringArgument, textArgument } from './arguments.js';
 
 /** A start of a new instance. @throws ArgumentError, InvalidInputError, TypeError */
 export function startMessage(
@@ -37,10 +37,13 @@ export function signalMessage(
 }
 
 /** @throws ArgumentError, InvalidInputError */
-export function cancelMessage(params: { readonly instance: unknown; readonly reason: unknown }): WorkItem {
+export function cancelMessage(
+  params: { readonly instance: unknown; readonly reason: unknown },
+  maxPayloadBytes: number,
+): WorkItem {
   return {
     kind: 'CancelInstance',
     instance: instanceId(params.instance),
-    reason: stringArgument('reason', params.reason),
+    reason: textArgument('the reason of a cancellation', stringArgument('reason', params.reason), maxPayloadBytes),
   };
 }

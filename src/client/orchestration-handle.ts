@@ -103,7 +103,7 @@ export class OrchestrationHandle<Out> {
 
   /** Asks the instance to end; a no-op once it has ended, and the first reason stays. */
   async cancel(reason = ''): Promise<void> {
-    await this.access.send(cancelMessage({ instance: this.id, reason }));
+    await this.access.send(cancelMessage({ instance: this.id, reason }, this.access.maxPayloadBytes));
   }
 
   /**

@@ -34,6 +34,8 @@ export class TransactionClient {
   }
 
   async cancelInstance(instanceId: string, reason = ''): Promise<void> {
-    await this.scope.enqueueForOrchestrator([{ item: cancelMessage({ instance: instanceId, reason }) }]);
+    await this.scope.enqueueForOrchestrator([
+      { item: cancelMessage({ instance: instanceId, reason }, this.maxPayloadBytes) },
+    ]);
   }
 }

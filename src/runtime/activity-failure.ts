@@ -66,6 +66,13 @@ export function activityResult(activity: string, value: unknown, maxPayloadBytes
   return { ok: true, result };
 }
 
+/** The failure text of an activity, or what is said in place of one that is too large to be stored. */
+export function storableFailure(activity: string, message: string, maxPayloadBytes: number): string {
+  const bytes = message.length * 3 > maxPayloadBytes ? utf8Length(message) : 0;
+  if (bytes <= maxPayloadBytes) return message;
+  return `Activity '${activity}' failed, and its error text (${bytes} bytes) exceeds limit (${maxPayloadBytes} bytes)`;
+}
+
 function failureText(activity: string, kind: string, text: string): string {
   return `Activity '${activity}' JS execution failed: ${kind}, ${text}`;
 }

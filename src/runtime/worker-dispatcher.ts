@@ -1,6 +1,7 @@
 import type { LockHolder } from '../provider/lock-thread.js';
 import type { ActivityRef, LockedWorkItem, WorkItemLock } from '../provider/provider.js';
 import type { ActivityResult } from './activity-failure.js';
+import { storableFailure } from './activity-failure.js';
 import type { ActivityHandler } from './activity-handler.js';
 import type { ActivityRow } from './activity-run.js';
 import type { ActivityRunnerParts } from './activity-runner.js';
@@ -78,6 +79,11 @@ export class WorkerDispatcher implements Dispatchable {
   /** Owner of the sessions of this runtime. */
   get sessionOwner(): string {
     return this.core.options.workerNodeId ?? this.runner.workerId(0);
+  }
+
+  /** Activities whose handler runs. */
+  get runningCount(): number {
+    return this.runner.runningCount;
   }
 
   hasRoom(): boolean {
@@ -238,7 +244,7 @@ export class WorkerDispatcher implements Dispatchable {
     const details = {
       kind: 'Application',
       application: { kind: 'ActivityFailed' },
-      message: result.message,
+      message: storableFailure(activity.item.name, result.message, this.core.options.maxPayloadBytes),
       retryable: false,
     } as const;
     const completion = { kind: 'ActivityFailed', instance, executionId, id, details } as const;

@@ -11,10 +11,10 @@ export function usesReservedMarker(instance: string): boolean {
 
 /** Why `instance` cannot be the id of a new root instance, or `undefined`. */
 export function problemOfRootId(instance: string): string | undefined {
-  if (usesReservedMarker(instance)) {
-    return `instance id '${instance}' uses the reserved sub-orchestration marker '${CHILD_MARKER}'`;
-  }
-  return problemOfText('instance id', instance, MAX_INSTANCE_ID_BYTES);
+  // The length first: the other message names the id.
+  const problem = problemOfText('instance id', instance, MAX_INSTANCE_ID_BYTES);
+  if (problem !== undefined || !usesReservedMarker(instance)) return problem;
+  return `instance id '${instance}' uses the reserved sub-orchestration marker '${CHILD_MARKER}'`;
 }
 
 /** Why `instance` cannot be the id of any instance, a child included, or `undefined`. */

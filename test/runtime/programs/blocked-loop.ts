@@ -27,7 +27,10 @@ function block(): void {
   while (!existsSync(releaseFile)) Atomics.wait(cell, 0, 0, 20);
 }
 
-const provider = await (storedFunctions ? StoredFunctionProvider : DrizzleProvider).connect(url, { schema, migrate: false });
+const provider = await (storedFunctions ? StoredFunctionProvider : DrizzleProvider).connect(url, {
+  schema,
+  migrate: false,
+});
 const report = (level: string) => (fields: object, message: string) => print({ level, message, ...fields });
 const logger = { debug() {}, info: report('info'), warn: report('warn'), error: report('error') };
 const runtime = new Runtime(provider, { logLevel: 'off', logger, ...options });

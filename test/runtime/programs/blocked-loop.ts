@@ -42,6 +42,7 @@ runtime.registerActivity('Block', () => {
 runtime.registerOrchestration('BlockActivity', function* (ctx) {
   return yield ctx.scheduleActivity('Block');
 });
+// eslint-disable-next-line require-yield -- the first stretch of it is what blocks
 runtime.registerOrchestration('BlockTurn', function* (_ctx, name: string) {
   print({ blocked: 'turn' });
   block();

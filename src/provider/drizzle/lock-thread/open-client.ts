@@ -8,7 +8,8 @@ export async function openClient(
   { driver, options }: Pick<LockThreadData, 'driver' | 'options'>,
   password: (() => Promise<string>) | undefined,
 ): Promise<object> {
-  const name = String(options['application_name'] ?? 'duroxide-drizzle');
+  const given = options['application_name'];
+  const name = typeof given === 'string' ? given : 'duroxide-drizzle';
   if (driver === 'node-postgres') {
     const { Pool } = (await import('pg')).default;
     return new Pool({

@@ -1,9 +1,13 @@
 /** Says whether an unhandled rejection is its own, and has then dealt with it. Runs in the rejection's async context. */
-export type ClaimRejection = (reason: unknown) => boolean;
+export type ClaimRejection = (reason: unknown, promise: Promise<unknown>) => boolean;
+
+/** Hears that a rejection which was claimed is handled after all. */
+type RejectionHandled = (promise: Promise<unknown>) => void;
 
 interface Guard {
-  readonly claims: Set<ClaimRejection>;
-  readonly listener: (reason: unknown) => void;
+  readonly claims: Map<ClaimRejection, RejectionHandled>;
+  readonly onRejection: (reason: unknown, promise: Promise<unknown>) => void;
+  readonly onHandled: (promise: Promise<unknown>) => void;
 }
 
 /**
@@ -16,12 +20,17 @@ const GUARD = Symbol.for('duroxide-drizzle.rejectionGuard');
  * Asks `claim` about every unhandled rejection of the process, until the returned function
  * is called. What nobody claims takes exactly Node's course.
  */
-export function claimRejections(claim: ClaimRejection): () => void {
+export function claimRejections(claim: ClaimRejection, handled: RejectionHandled = () => {}): () => void {
   const guard = guardOfProcess();
-  if (guard.claims.size === 0) process.on('unhandledRejection', guard.listener);
-  guard.claims.add(claim);
+  if (guard.claims.size === 0) {
+    process.on('unhandledRejection', guard.onRejection);
+    process.on('rejectionHandled', guard.onHandled);
+  }
+  guard.claims.set(claim, handled);
   return () => {
-    if (guard.claims.delete(claim) && guard.claims.size === 0) process.off('unhandledRejection', guard.listener);
+    if (!guard.claims.delete(claim) || guard.claims.size > 0) return;
+    process.off('unhandledRejection', guard.onRejection);
+    process.off('rejectionHandled', guard.onHandled);
   };
 }
 
@@ -32,14 +41,26 @@ function guardOfProcess(): Guard {
 }
 
 function makeGuard(): Guard {
-  const claims = new Set<ClaimRejection>();
+  const claims = new Map<ClaimRejection, RejectionHandled>();
+  const claimed = new WeakMap<Promise<unknown>, RejectionHandled>();
   return {
     claims,
-    listener: (reason) => {
-      for (const claim of claims) if (claim(reason)) return;
+    onRejection: (reason, promise) => {
+      for (const [claim, handled] of claims) {
+        if (!claim(reason, promise)) continue;
+        claimed.set(promise, handled);
+        return;
+      }
       // Somebody else listens, or Node was told not to end: then our listener changes nothing.
       if (process.listenerCount('unhandledRejection') > 1 || !rejectionsEndTheProcess()) return;
       throw reason instanceof Error ? reason : errorForReason(reason);
+    },
+    onHandled: (promise) => {
+      const handled = claimed.get(promise);
+      if (handled) return handled(promise);
+      // For all others Node warns, if nobody listens; with our listener it would not.
+      if (process.listenerCount('rejectionHandled') > 1) return;
+      process.emitWarning('Promise rejection was handled asynchronously', 'PromiseRejectionHandledWarning');
     },
   };
 }

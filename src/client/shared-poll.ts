@@ -13,7 +13,7 @@ interface Waiter<Query, Answer, Value> {
   nextAtMs: number;
   stepMs: number;
   readonly resolve: (value: Value) => void;
-  readonly reject: (error: unknown) => void;
+  readonly reject: (error: Error) => void;
 }
 
 /** What a caller waits for. */
@@ -72,9 +72,9 @@ export class SharedPoll<Query, Answer> {
         signal?.removeEventListener('abort', onAbort);
         settle(value);
       };
-      const reject = (error: unknown) => {
+      const reject = (error: Error) => {
         signal?.removeEventListener('abort', onAbort);
-        refuse(error as Error);
+        refuse(error);
       };
       const nowMs = this.clock.nowMs();
       const waiter: Waiter<Query, Answer, Value> = {
@@ -153,7 +153,7 @@ export class SharedPoll<Query, Answer> {
     try {
       answers = await this.read(due.map(({ query }) => query));
     } catch (error) {
-      for (const waiter of due) this.end(waiter, () => waiter.reject(error));
+      for (const waiter of due) this.end(waiter, () => waiter.reject(error as Error));
       return;
     }
     const afterMs = this.clock.nowMs();

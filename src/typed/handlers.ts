@@ -43,10 +43,20 @@ export function asyncOrchestration<In, Out, Parsed, Returned>(
   code: Code<Orchestration<In, Out, Parsed, Returned>>,
   { host, logger }: RegisteringRuntime,
 ): CreateDriver {
-  return (port, info) =>
-    new AsyncDriver(host, port, info, (asyncPort) =>
-      runOrchestration(code, asyncPort, new OrchestrationContext(asyncPort, logger)),
+  return (port, info) => {
+    const { instance, executionId, name } = info;
+    return new AsyncDriver(
+      host,
+      port,
+      info,
+      (asyncPort) => runOrchestration(code, asyncPort, new OrchestrationContext(asyncPort, logger)),
+      (error) =>
+        logger.warn(
+          { instanceId: instance, executionId, orchestrationName: name, error },
+          'an orchestration ended with a rejected promise that it never awaited',
+        ),
     );
+  };
 }
 
 async function runOrchestration<In, Out, Parsed, Returned>(

@@ -67,5 +67,7 @@ export function checkRetryPolicy(definition: string, policy: RetryPolicy): void 
 
 function checkNumber(field: string, value: unknown): void {
   if (value === undefined || (typeof value === 'number' && Number.isFinite(value) && value >= 0)) return;
-  throw new RangeError(`${field}: expected a finite number from 0, got ${String(value)}`);
+  throw new RangeError(
+    `${field}: expected a finite number from 0, got ${typeof value === 'number' ? value : typeof value}`,
+  );
 }

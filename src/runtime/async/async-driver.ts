@@ -43,6 +43,8 @@ export class AsyncDriver implements OrchestrationDriver, HostedExecution {
   private finished = false;
   /** The code continued as new: it waits for something that never comes, and that is right. */
   private leaving = false;
+  /** Rejections of its code that nobody has awaited yet. */
+  private readonly unheld = new Map<Promise<unknown>, unknown>();
   /** Found in a window, or between two turns; the turn that sees it is not committed. */
   private violation: ForeignAwaitError | undefined;
 
@@ -51,6 +53,8 @@ export class AsyncDriver implements OrchestrationDriver, HostedExecution {
     private readonly port: EnginePort,
     private readonly info: ExecutionInfo,
     private readonly run: RunAsync,
+    /** Hears, when the code has ended, of a rejection that it never awaited. */
+    private readonly onLostRejection: (reason: unknown) => void = () => {},
   ) {}
 
   start(): Promise<void> {
@@ -75,8 +79,27 @@ export class AsyncDriver implements OrchestrationDriver, HostedExecution {
     this.violation ??= ForeignAwaitError.of(this.info, `something that is not durable was started (${type})`, stack);
   }
 
+  unheldRejection(reason: unknown, promise: Promise<unknown>): void {
+    this.unheld.set(promise, reason);
+    if (this.finished) this.reportUnheld();
+  }
+
+  heldAfterAll(promise: Promise<unknown>): void {
+    this.unheld.delete(promise);
+  }
+
+  /** A loop turn later, because Node tells late of what was handled late. */
+  private reportUnheld(): void {
+    setImmediate(() => {
+      const reasons = [...this.unheld.values()];
+      this.unheld.clear();
+      for (const reason of reasons) this.onLostRejection(reason);
+    });
+  }
+
   private async step(act: () => void): Promise<void> {
     await this.host.drain(this, act);
+    if (this.finished && this.unheld.size > 0) this.reportUnheld();
     if (!this.finished && !this.leaving && this.waiting.size === 0) {
       this.violation ??= ForeignAwaitError.of(this.info, 'the code waits, but for nothing durable');
     }

@@ -14,6 +14,10 @@ const STACK_FRAMES = 12;
 export interface HostedExecution {
   /** The code, or something it called, made a resource that no replay can repeat. */
   foreignResource(type: string, stack: string): void;
+  /** A promise of its code was rejected before anybody held it. */
+  unheldRejection(reason: unknown, promise: Promise<unknown>): void;
+  /** Somebody holds it now. */
+  heldAfterAll(promise: Promise<unknown>): void;
 }
 
 /**
@@ -46,7 +50,17 @@ export class AsyncHost {
    * in an orchestration, and ending the process for it would end it again after each restart.
    */
   retain(): () => void {
-    const release = claimRejections(() => this.storage.getStore() !== undefined);
+    const owners = new WeakMap<Promise<unknown>, HostedExecution>();
+    const release = claimRejections(
+      (reason, promise) => {
+        const execution = this.storage.getStore();
+        if (!execution) return false;
+        owners.set(promise, execution);
+        this.storage.exit(() => execution.unheldRejection(reason, promise));
+        return true;
+      },
+      (promise) => owners.get(promise)?.heldAfterAll(promise),
+    );
     return () => {
       release();
       this.disableHook();

@@ -10,6 +10,7 @@ import type { RuntimeCore } from './core.js';
 import { DispatcherLoop } from './dispatcher-loop.js';
 import { NamesOfInstances } from './execution-names.js';
 import { pollGauges } from './gauges.js';
+import { tellOfItself } from './heartbeat.js';
 import { IdleProbe } from './idle-probe.js';
 import { OrchestrationDispatcher } from './orchestration-dispatcher.js';
 import { RuntimeLocks } from './runtime-locks.js';
@@ -133,7 +134,7 @@ export class RunningRuntime {
     if (this.runsOrchestrations) this.loops.push(this.orchestrationLoop.run());
     if (this.runsActivities) this.loops.push(this.workerLoop.run(), this.sessions.run());
     if (this.loops.length > 0) this.loops.push(this.probe.run());
-    this.loops.push(pollGauges(this.core));
+    this.loops.push(pollGauges(this.core), this.heartbeats());
   }
 
   /**
@@ -155,6 +156,20 @@ export class RunningRuntime {
     this.releases = [];
     this.cache.clear();
     await this.locks.close();
+  }
+
+  private heartbeats(): Promise<void> {
+    const { orchestrationConcurrency, workerConcurrency } = this.core.options;
+    return tellOfItself(this.core, {
+      orchestrationSlots: () => ({
+        inUse: Math.min(this.processor.held, orchestrationConcurrency),
+        total: this.runsOrchestrations ? orchestrationConcurrency : 0,
+      }),
+      activitySlots: () => ({
+        inUse: this.activities.runningCount,
+        total: this.runsActivities ? workerConcurrency : 0,
+      }),
+    });
   }
 
   private async finished(): Promise<void> {

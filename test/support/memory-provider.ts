@@ -406,6 +406,7 @@ export class MemoryProvider implements Provider {
         failedInstances: 0,
         totalEvents: 0,
       }),
+      recordWorker: async () => false,
       getQueueDepths: async () => ({
         orchestratorQueue: this.orchestratorQueue.length,
         workerQueue: this.workerQueue.length,

@@ -16,6 +16,12 @@ const MAX_ROUNDS = 20;
  */
 const LOST_TO_ANOTHER_BUILDER: ReadonlySet<string> = new Set(['40P01', '55P03', '42P07', '23505', '42704']);
 
+/** Builders of two indexes of one table may also meet in the table's row of the catalogue, which has no code of its own. */
+function isLostToAnotherBuilder(error: unknown): boolean {
+  const { code = '', message = '' } = serverErrorOf(error) ?? {};
+  return LOST_TO_ANOTHER_BUILDER.has(code) || (code === 'XX000' && message.includes('tuple concurrently updated'));
+}
+
 /** The statements that {@link buildMissingIndexes} would run for `names`. */
 export function indexStatements(schema: string, names: readonly string[]): string[] {
   return ownIndexes
@@ -40,7 +46,7 @@ export async function buildMissingIndexes(driver: Driver, options: InspectOption
       }
       built.push(missing);
     } catch (error) {
-      if (!LOST_TO_ANOTHER_BUILDER.has(serverErrorOf(error)?.code ?? '')) throw error;
+      if (!isLostToAnotherBuilder(error)) throw error;
     }
   }
   throw new SchemaError('busy', options.schema, 'its indexes are being built by somebody else; try again later');

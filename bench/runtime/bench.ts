@@ -63,7 +63,7 @@ export class Bench {
 
   /** Whether the engine exists here and was not left out. */
   hasEngine(engine: EngineName): boolean {
-    const base = engine === 'native, poll 5 ms' ? 'native' : engine;
+    const base = engine === 'native, poll 5 ms' ? 'native' : engine === 'ours, pooled' ? 'ours' : engine;
     const { engines } = this.args;
     return availableEngines().includes(base) && (engines.length === 0 || engines.includes(base));
   }
@@ -73,11 +73,11 @@ export class Bench {
   }
 
   /** Lets one engine do its work in a schema, by default one of its own that is dropped afterwards. */
-  async measure(engine: EngineName, workload: Workload, schema?: string): Promise<Measured> {
+  async measure(engine: EngineName, workload: Workload, schema?: string, url = this.server.url): Promise<Measured> {
     const own = schema ?? this.newSchema();
     await this.control.query('checkpoint');
     const measured = await runChild(
-      { engine, url: this.server.url, schema: own, workload, name: 'b', seed: this.args.seed },
+      { engine, url, schema: own, workload, name: 'b', seed: this.args.seed },
       this.counters,
     );
     if (schema === undefined) await this.drop(own);

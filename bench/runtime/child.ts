@@ -1,7 +1,7 @@
 /** A process of its own for one engine: client and runtime, or a runtime that serves. */
 import { openEngine } from './engines.js';
 import { runLoad, runSequence } from './load.js';
-import { registerPrograms } from './programs.js';
+import { ran, registerPrograms } from './programs.js';
 import type { ChildMessage, ChildParams, ChildResult, ParentMessage } from './protocol.js';
 
 const params = JSON.parse(process.argv[2] ?? '') as ChildParams;
@@ -35,12 +35,14 @@ async function main(): Promise<void> {
 export class MeasuredWindow {
   #startMs = 0;
   #cpu = process.cpuUsage();
+  #activities = 0;
 
   async begin(): Promise<void> {
     await send({ kind: 'begin' });
     await told('go');
     this.#startMs = performance.now();
     this.#cpu = process.cpuUsage();
+    this.#activities = ran.activities;
   }
 
   async end(latenciesMs: readonly number[], completed: number): Promise<void> {
@@ -48,6 +50,7 @@ export class MeasuredWindow {
     const { user, system } = process.cpuUsage(this.#cpu);
     const result: ChildResult = {
       completed,
+      activities: ran.activities - this.#activities,
       elapsedMs,
       latenciesMs,
       clientCpuMs: (user + system) / 1000,

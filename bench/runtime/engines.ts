@@ -7,7 +7,7 @@ import { driverFor } from '../../src/provider/drizzle/drivers/index.js';
 import { migrateSchema } from '../../src/provider/drizzle/migrate/index.js';
 import { StoredFunctionProvider } from '../../src/provider/stored-function/index.js';
 
-export type EngineName = 'ours' | 'stored-function' | 'native' | 'native, poll 5 ms';
+export type EngineName = 'ours' | 'ours, pooled' | 'stored-function' | 'native' | 'native, poll 5 ms';
 
 export interface Engine {
   readonly sdk: DurableSdk;
@@ -30,6 +30,11 @@ export async function openEngine(name: EngineName, url: string, schema: string):
   switch (name) {
     case 'ours':
       return { sdk: await connectOurs(url, schema), runtimeOptions: {} };
+    case 'ours, pooled':
+      return {
+        sdk: await connectOurs(url, schema, { namedStatements: false, notifications: false }),
+        runtimeOptions: {},
+      };
     case 'stored-function':
       return {
         sdk: new OurSdk(await connectWithFunctions(url, schema)),

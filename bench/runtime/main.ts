@@ -9,9 +9,12 @@ import { describeEnvironment, printEnvironment } from '../harness/environment.js
 import { formatTable, short } from '../harness/table.js';
 import { Bench, type ScenarioResult } from './bench.js';
 import { backgroundScenarios } from './scenarios/background.js';
+import { backlogScenarios } from './scenarios/backlog.js';
 import { engineScenarios } from './scenarios/engine.js';
 import { latencyScenarios } from './scenarios/latency.js';
 import { longHistoryScenarios } from './scenarios/long-history.js';
+import { memoryScenarios } from './scenarios/memory.js';
+import { networkScenarios } from './scenarios/network.js';
 import { processScenarios } from './scenarios/processes.js';
 import { throughputScenarios } from './scenarios/throughput.js';
 
@@ -26,7 +29,10 @@ for (const scenario of [
   ...latencyScenarios,
   ...processScenarios,
   ...longHistoryScenarios,
+  ...backlogScenarios,
   ...backgroundScenarios,
+  ...memoryScenarios,
+  ...networkScenarios,
   ...engineScenarios,
 ]) {
   if (!isWanted(args, scenario.name)) continue;

@@ -24,9 +24,16 @@ const orchestrations: Readonly<Record<string, OrchestrationFunction>> = {
   },
 };
 
+/** What the activities of this process did so far. */
+export const ran = { activities: 0 };
+
 const activities: Readonly<Record<string, ActivityFunction>> = {
-  echo: (_ctx, input) => input,
+  echo: (_ctx, input) => {
+    ran.activities++;
+    return input;
+  },
   nap: async (_ctx, input) => {
+    ran.activities++;
     await new Promise((resolve) => setTimeout(resolve, Number(input)));
     return null;
   },

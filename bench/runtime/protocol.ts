@@ -42,6 +42,8 @@ export type ParentMessage = { readonly kind: 'go' } | { readonly kind: 'exit' };
 export interface ChildResult {
   /** Instances that were seen to complete in the window. */
   readonly completed: number;
+  /** Activities that ran in the window. */
+  readonly activities: number;
   readonly elapsedMs: number;
   /** From before the start was sent until its result was seen; a sample. */
   readonly latenciesMs: readonly number[];

@@ -1,0 +1,172 @@
+import { percentile } from '../../harness/statistics.js';
+import { short } from '../../harness/table.js';
+import { atMost, type Bench, type Scenario, type ScenarioResult } from '../bench.js';
+
+export const backlogScenarios: readonly Scenario[] = [
+  {
+    name: 'backlog',
+    about: 'fetch beside 300,000 rows in each queue that are locked or not due',
+    run: fetchBesideBacklog,
+  },
+  {
+    name: 'finished',
+    about: 'what a hello reads beside 1,000,000 finished instances',
+    run: helloBesideFinished,
+  },
+];
+
+/** Ready instances and activities; a fetch of 50 takes some and gives them back. */
+const READY = 3_000;
+const LIMIT = 50;
+
+async function fetchBesideBacklog(bench: Bench): Promise<ScenarioResult> {
+  const rowsBeside = bench.quick ? 30_000 : 300_000;
+  const schema = bench.newSchema();
+  await (await bench.provider(schema)).close();
+  await fillReady(bench, schema);
+  const without = await fetchP95Ms(bench, schema);
+  const goals = [];
+  const rows: (string | number)[][] = [['nothing', short(without.orchestrator), short(without.worker)]];
+  for (const kind of ['not due', 'locked'] as const) {
+    await fillBeside(bench, schema, kind, rowsBeside);
+    const beside = await fetchP95Ms(bench, schema);
+    // The machine may have changed meanwhile: measured again without, in the same run.
+    await clearBeside(bench, schema);
+    const again = await fetchP95Ms(bench, schema);
+    rows.push([`${rowsBeside} ${kind}`, short(beside.orchestrator), short(beside.worker)]);
+    for (const queue of ['orchestrator', 'worker'] as const) {
+      const base = (without[queue] + again[queue]) / 2;
+      goals.push(atMost(`${queue} fetch p95 beside ${kind} by without`, beside[queue] / base, 1.2));
+    }
+  }
+  await bench.drop(schema);
+  return { header: ['beside', 'orchestrator p95 ms', 'worker p95 ms'], rows, goals };
+}
+
+async function fillReady({ control }: Bench, schema: string): Promise<void> {
+  await control.query(`
+    insert into ${schema}.orchestrator_queue (instance_id, work_item, visible_at, created_at)
+      select 'r-' || n, '{"ExternalRaised":{"instance":"r-' || n || '","name":"Go","data":"1"}}', now() - interval '1 hour', now()
+      from generate_series(1, ${READY}) n`);
+  await control.query(`
+    insert into ${schema}.worker_queue (work_item, visible_at, created_at, instance_id, execution_id, activity_id)
+      select '{"ActivityExecute":{"instance":"r-' || n || '","execution_id":1,"id":2,"name":"echo","input":"1"}}',
+        now() - interval '1 hour', now(), 'r-' || n, 1, 2 from generate_series(1, ${READY}) n`);
+  await control.query(`vacuum analyze ${schema}.orchestrator_queue, ${schema}.worker_queue`);
+}
+
+async function fillBeside(
+  { control }: Bench,
+  schema: string,
+  kind: 'not due' | 'locked',
+  count: number,
+): Promise<void> {
+  const visible =
+    kind === 'not due' ? `now() + interval '1 day' + n * interval '1 second'` : `now() - interval '2 hours'`;
+  const lock = kind === 'locked' ? `'held', 9000000000000` : 'null, null';
+  await control.query(`
+    insert into ${schema}.orchestrator_queue (instance_id, work_item, visible_at, created_at, lock_token, locked_until)
+      select 'b-' || n, '{"ExternalRaised":{"instance":"b-' || n || '","name":"Go","data":"1"}}', ${visible}, now(), ${lock}
+      from generate_series(1, ${count}) n`);
+  await control.query(`
+    insert into ${schema}.worker_queue (work_item, visible_at, created_at, instance_id, execution_id, activity_id, lock_token, locked_until)
+      select '{"ActivityExecute":{"instance":"b-' || n || '","execution_id":1,"id":2,"name":"echo","input":"1"}}',
+        ${visible}, now(), 'b-' || n, 1, 2, ${lock} from generate_series(1, ${count}) n`);
+  await control.query(`vacuum analyze ${schema}.orchestrator_queue, ${schema}.worker_queue`);
+}
+
+async function clearBeside({ control }: Bench, schema: string): Promise<void> {
+  for (const queue of ['orchestrator_queue', 'worker_queue']) {
+    await control.query(`delete from ${schema}.${queue} where instance_id like 'b-%'`);
+    await control.query(`vacuum analyze ${schema}.${queue}`);
+  }
+}
+
+async function fetchP95Ms(bench: Bench, schema: string): Promise<{ orchestrator: number; worker: number }> {
+  const provider = await bench.provider(schema);
+  const rounds = bench.quick ? 40 : 150;
+  const orchestrator: number[] = [];
+  const worker: number[] = [];
+  for (let n = 0; n < rounds + 10; n++) {
+    const beginMs = performance.now();
+    const { items } = await provider.fetchOrchestrationItems({ limit: LIMIT, lockTimeoutMs: 30_000 });
+    const middleMs = performance.now();
+    const work = await provider.fetchWorkItems({
+      limit: LIMIT,
+      lockTimeoutMs: 30_000,
+      tagFilter: { kind: 'defaultOnly' },
+    });
+    const endMs = performance.now();
+    if (items.length !== LIMIT || work.length !== LIMIT) {
+      throw new Error(`fetched ${items.length} and ${work.length} of ${LIMIT}`);
+    }
+    await provider.abandonOrchestrationItems(
+      items.map(({ instance, lockToken }) => ({ instance, lockToken, ignoreAttempt: true })),
+    );
+    await provider.abandonWorkItems(
+      work.map(({ instance, lockToken }) => ({ instance, lockToken, ignoreAttempt: true })),
+    );
+    if (n < 10) continue;
+    orchestrator.push(middleMs - beginMs);
+    worker.push(endMs - middleMs);
+  }
+  await provider.close();
+  return { orchestrator: percentile(orchestrator, 0.95), worker: percentile(worker, 0.95) };
+}
+
+async function helloBesideFinished(bench: Bench): Promise<ScenarioResult> {
+  const finished = bench.quick ? 50_000 : 1_000_000;
+  const empty = await readsOfHello(bench, 0);
+  const full = await readsOfHello(bench, finished);
+  return {
+    header: ['finished instances', 'rows read each', 'buffers each', '/s'],
+    rows: [
+      [0, short(empty.rows), short(empty.buffers), short(empty.perSecond)],
+      [finished, short(full.rows), short(full.buffers), short(full.perSecond)],
+    ],
+    goals: [
+      atMost('rows read by a hello beside them by without', full.rows / empty.rows, 1.02),
+      atMost('buffers of a hello beside them by without', full.buffers / empty.buffers, 1.1),
+    ],
+  };
+}
+
+async function readsOfHello(bench: Bench, finished: number) {
+  const schema = bench.newSchema();
+  await (await bench.provider(schema)).close();
+  if (finished > 0) await fillFinished(bench, schema, finished);
+  const { children, server, elapsedMs } = await bench.measure(
+    'ours',
+    {
+      kind: 'load',
+      orchestration: 'hello',
+      input: 1,
+      inFlight: 200,
+      warmUpMs: bench.quick ? 2_500 : 6_000,
+      windowMs: bench.quick ? 4_000 : 15_000,
+    },
+    schema,
+  );
+  await bench.drop(schema);
+  const completed = children.reduce((sum, child) => sum + child.completed, 0);
+  return {
+    rows: server.rowsRead / completed,
+    buffers: server.buffers / completed,
+    perSecond: (completed * 1000) / elapsedMs,
+  };
+}
+
+/** Instances that ended long ago, with two events each. */
+export async function fillFinished({ control }: Bench, schema: string, count: number): Promise<void> {
+  const long = `now() - interval '30 days' + n * interval '1 millisecond'`;
+  await control.query(`
+    insert into ${schema}.instances (instance_id, orchestration_name, orchestration_version, current_execution_id, created_at, updated_at)
+      select 'f-' || n, 'hello', '1.0.0', 1, ${long}, ${long} from generate_series(1, ${count}) n`);
+  await control.query(`
+    insert into ${schema}.executions (instance_id, execution_id, status, output, started_at, completed_at)
+      select 'f-' || n, 1, 'Completed', '1', ${long}, ${long} from generate_series(1, ${count}) n`);
+  await control.query(`
+    insert into ${schema}.history (instance_id, execution_id, event_id, event_type, event_data, created_at)
+      select 'f-' || n, 1, e, 'Event', '{}', ${long} from generate_series(1, ${count}) n, generate_series(1, 2) e`);
+  await control.query(`vacuum analyze ${schema}.instances, ${schema}.executions, ${schema}.history`);
+}

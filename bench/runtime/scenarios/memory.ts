@@ -1,0 +1,90 @@
+import { short } from '../../harness/table.js';
+import { atMost, type Bench, type Scenario, type ScenarioResult } from '../bench.js';
+import { EngineProcess } from '../run-child.js';
+
+export const memoryScenarios: readonly Scenario[] = [
+  {
+    name: 'memory',
+    about: 'the memory of a runtime whose instances wait for events',
+    run: memoryOfWaiting,
+  },
+];
+
+async function memoryOfWaiting(bench: Bench): Promise<ScenarioResult> {
+  const counts = bench.quick ? [1_000, 5_000] : [1_000, 100_000];
+  const rss: number[] = [];
+  for (const count of counts) rss.push(await rssWith(bench, count));
+  const [few = NaN, many = NaN] = rss;
+  return {
+    header: ['waiting instances', 'RSS MB'],
+    rows: counts.map((count, n) => [count, short((rss[n] ?? NaN) / 1024 / 1024)]),
+    goals: [atMost(`RSS with ${counts[1]} by ${counts[0]}`, many / few, 1.1)],
+  };
+}
+
+async function rssWith(bench: Bench, count: number): Promise<number> {
+  const schema = bench.newSchema();
+  const child = new EngineProcess({
+    engine: 'ours',
+    url: bench.server.url,
+    schema,
+    workload: { kind: 'serve' },
+    name: 'm',
+    seed: bench.args.seed,
+  });
+  await child.hear('ready');
+  child.tell('go');
+  await child.hear('begin');
+  child.tell('go');
+  const provider = await bench.provider(schema);
+  // The same work before both readings, so that what differs is what waits: hellos come and go.
+  await startMany(provider, 'hello', 'h', 10_000);
+  await until(bench, `select count(*) = 10000 as done from ${schema}.executions where status = 'Completed'`);
+  await startMany(provider, 'waiting', 'w', count);
+  await until(
+    bench,
+    `select count(*) = ${count} as done from ${schema}.executions e where e.status = 'Running' and exists
+      (select from ${schema}.history h where h.instance_id = e.instance_id and h.event_id = 2)`,
+  );
+  await startMany(provider, 'hello', 'after', 2_000);
+  await until(bench, `select count(*) = 12000 as done from ${schema}.executions where status = 'Completed'`);
+  await provider.close();
+  child.tell('go');
+  const { result } = await child.hear('end');
+  await child.stop();
+  await bench.drop(schema);
+  return result.rssBytes;
+}
+
+async function startMany(
+  provider: Awaited<ReturnType<Bench['provider']>>,
+  orchestration: string,
+  prefix: string,
+  count: number,
+): Promise<void> {
+  for (let from = 0; from < count; from += 1_000) {
+    const results = await provider.enqueueForOrchestrator(
+      Array.from({ length: Math.min(1_000, count - from) }, (_, n) => ({
+        item: {
+          kind: 'StartOrchestration',
+          instance: `${prefix}-${from + n}`,
+          orchestration,
+          input: '1',
+          version: null,
+          parentInstance: null,
+          parentId: null,
+          executionId: 1,
+        } as const,
+      })),
+    );
+    for (const result of results) if (!result.ok) throw result.error;
+  }
+}
+
+async function until({ control }: Bench, question: string): Promise<void> {
+  for (;;) {
+    const { rows } = await control.query<{ done: boolean }>(question);
+    if (rows[0]?.done) return;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}

@@ -35,11 +35,16 @@ export async function forEachPage<Key>(
   do {
     scope.signal?.throwIfAborted();
     const from = after;
-    const page = await inTransaction(scope.ctx, OPERATION, async (tx, nowMs) => {
-      const findings = new Findings(scope.maxViolations);
-      await tx.script('set transaction isolation level repeatable read, read only');
-      return { findings, after: await look(tx, findings, nowMs, from) };
-    });
+    const page = await inTransaction(
+      scope.ctx,
+      OPERATION,
+      async (tx, nowMs) => {
+        const findings = new Findings(scope.maxViolations);
+        await tx.script('set transaction isolation level repeatable read, read only');
+        return { findings, after: await look(tx, findings, nowMs, from) };
+      },
+      { repeatable: true },
+    );
     total.add(page.findings);
     after = page.after;
   } while (after !== undefined);

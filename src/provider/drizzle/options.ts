@@ -30,6 +30,13 @@ export interface DrizzleProviderOptions {
   readonly namedStatements?: boolean | undefined;
   /** How long an operation waits for a connection, in ms. @defaultValue `30_000` */
   readonly acquireTimeoutMs?: number | undefined;
+  /**
+   * How long a statement may go unanswered before the server is asked, on a connection of
+   * its own, whether it still works at it; if it does not, the connection is half-open and
+   * closed. In ms; `0`: never. Over node-postgres only.
+   * @defaultValue `30_000`
+   */
+  readonly answerTimeoutMs?: number | undefined;
   /** The database is a single `pg.Client` that nothing else uses. @defaultValue `false` */
   readonly exclusive?: boolean | undefined;
   /** Whether `close()` also closes the database's client. @defaultValue `false`, `true` where connecting opened it */

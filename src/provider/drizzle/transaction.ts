@@ -1,6 +1,6 @@
 import { exponentialDelayMs } from '../../base/backoff.js';
 import { sleepReal } from '../../base/clock.js';
-import type { ProviderError } from '../provider-error.js';
+import { ProviderError } from '../provider-error.js';
 import type { Ms } from '../provider.js';
 import type { ProviderContext } from './context.js';
 import type { SqlValues, Transaction, TransactionOptions } from './executor.js';
@@ -16,6 +16,11 @@ const LONGEST_PAUSE_MS = 80;
 export interface RetryOptions extends TransactionOptions {
   /** What remains of the lock that the operation works under, in ms: no attempt begins after it. */
   readonly withinMs?: Ms | undefined;
+  /**
+   * Doing it twice is the same as doing it once: reads, renewals. Then a lost answer to the
+   * COMMIT is a lost connection like any other, and it is done again.
+   */
+  readonly repeatable?: boolean | undefined;
 }
 
 /** The values of a statement, or how to make them from the moment of the attempt. */
@@ -26,7 +31,7 @@ export type ValuesAt = SqlValues | ((nowMs: Ms) => SqlValues);
  * retryable failure all of it is done again, in a new transaction and with a new
  * reading of the clock. `use` does SQL only, because it may run several times.
  * @throws ProviderError with the driver's error as its cause; never retried after a
- *   lost COMMIT (`outcome: 'unknown'`)
+ *   lost COMMIT (`outcome: 'unknown'`), except what is `repeatable`
  */
 export function inTransaction<T>(
   ctx: ProviderContext,
@@ -77,7 +82,7 @@ async function withRetries<T>(
   ctx: ProviderContext,
   operation: string,
   attempt: (nowMs: Ms) => Promise<T>,
-  { withinMs = Infinity }: RetryOptions = {},
+  { withinMs = Infinity, repeatable = false }: RetryOptions = {},
 ): Promise<T> {
   ctx.heldConnection.refuseHolder(operation);
   // Real time, also under a fake clock: the pauses are real, and so is the server's view of the lock.
@@ -86,7 +91,7 @@ async function withRetries<T>(
     try {
       return await attempt(ctx.clock.nowMs());
     } catch (cause) {
-      const error = toProviderError(operation, cause);
+      const error = repeatable ? withoutDoubt(toProviderError(operation, cause)) : toProviderError(operation, cause);
       const pauseMs = exponentialDelayMs(FIRST_PAUSE_MS, tries, LONGEST_PAUSE_MS) * (0.5 + ctx.random());
       const isTimeLeft = performance.now() - startedAt + pauseMs < withinMs;
       if (!mayRepeat(error) || tries >= ATTEMPTS || !isTimeLeft) throw error;
@@ -94,6 +99,13 @@ async function withRetries<T>(
       await sleepReal(pauseMs);
     }
   }
+}
+
+/** That it may have happened does not matter. */
+function withoutDoubt(error: ProviderError): ProviderError {
+  if (error.outcome === undefined) return error;
+  const { operation, sqlState, cause } = error;
+  return ProviderError.retryable(operation, 'I/O error: the connection was lost', { sqlState, cause });
 }
 
 function mayRepeat(error: ProviderError): boolean {

@@ -39,7 +39,7 @@ export async function listInstancesPage(ctx: ProviderContext, query: InstancePag
     let next = rows.length > shown.length ? shown.at(-1)?.position : undefined;
     if (next === undefined && source === undefined) next = await whereWalkEnded(ctx, tx, checked);
     return { instances: shown.map(({ summary }) => summary), next: next ? cursorOf(next, query) : null };
-  });
+  }, { repeatable: true });
 }
 
 /**

@@ -2,6 +2,7 @@ import { consoleLogger, type Logger } from '../../../base/logger.js';
 import { UnsupportedError } from '../../provider-error.js';
 import { type Driver, DRIVER_OF_CLIENT } from '../executor.js';
 import { DEFAULT_ACQUIRE_TIMEOUT_MS } from './acquire.js';
+import { DEFAULT_ANSWER_TIMEOUT_MS } from './answer-watch.js';
 import { GenericDriver, isDrizzle } from './generic.js';
 import { isPgClient, isPgPool, takesBatches } from './node-postgres-client.js';
 import { exclusivePool } from './node-postgres-exclusive.js';
@@ -23,6 +24,12 @@ export interface DriverOptions {
    * @defaultValue `30_000`
    */
   readonly acquireTimeoutMs?: number | undefined;
+  /**
+   * How long a statement may go unanswered before the server is asked, on a connection of
+   * its own, whether it still works at it, in ms; 0: never. Over node-postgres.
+   * @defaultValue `30_000`
+   */
+  readonly answerTimeoutMs?: number | undefined;
   /** Whether closing the provider closes the client behind the database. @defaultValue `false` */
   readonly ownsClient?: boolean | undefined;
   /** Whether the password is a token that is replaced from time to time. @defaultValue `false` */
@@ -43,8 +50,8 @@ export interface DrizzleDatabase {
 export function driverFor(db: DrizzleDatabase, options: DriverOptions = {}): Driver {
   const client = db.$client;
   const { namedStatements = true, exclusive = false, ownsClient = false, logger = consoleLogger, rotatesTokens } = options;
-  const { acquireTimeoutMs = DEFAULT_ACQUIRE_TIMEOUT_MS } = options;
-  const nodePostgres = { namedStatements, acquireTimeoutMs, logger, ownsPool: ownsClient, rotatesTokens };
+  const { acquireTimeoutMs = DEFAULT_ACQUIRE_TIMEOUT_MS, answerTimeoutMs = DEFAULT_ANSWER_TIMEOUT_MS } = options;
+  const nodePostgres = { namedStatements, acquireTimeoutMs, answerTimeoutMs, logger, ownsPool: ownsClient, rotatesTokens };
   if (bringsDriver(client)) return client[DRIVER_OF_CLIENT](options);
   if (isPgPool(client) && takesBatches(client.Client)) return new NodePostgresDriver(client, nodePostgres);
   if (isPglite(client)) return new PgliteDriver(client, { ownsClient, acquireTimeoutMs });

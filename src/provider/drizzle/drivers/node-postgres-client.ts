@@ -17,6 +17,9 @@ export interface PgClient {
   unref?(): void;
   /** Whether statements are sent before the earlier ones are answered; since pg 8.23. */
   readonly pipeline?: boolean;
+  /** The process of the server, once connected; a pooler makes one up. */
+  readonly processID?: number | null;
+  readonly connection?: { readonly stream?: { destroy(error?: Error): unknown } };
   /** On clients of a pool: another function for each time that the client is lent. */
   readonly release?: unknown;
 }

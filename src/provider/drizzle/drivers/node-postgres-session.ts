@@ -7,6 +7,7 @@ import {
   markConnectionError,
   serverErrorOf,
 } from './connection-errors.js';
+import type { AnswerWatch } from './answer-watch.js';
 import type { BatchClass, BatchPart, PartResult, SendGuard } from './node-postgres-batch.js';
 import type { PgClient } from './node-postgres-client.js';
 import { parameterText } from './parameter-text.js';
@@ -37,6 +38,8 @@ export interface SessionOptions {
   readonly Batch: BatchClass;
   readonly names: StatementNames;
   readonly guard?: SendGuard | undefined;
+  /** Told of what is sent, to find connections that never answer. */
+  readonly watch?: AnswerWatch | undefined;
 }
 
 /** Issues statements on a client at once, each with a Sync of its own. */
@@ -227,10 +230,12 @@ function unasked(part: BatchPart): Pending {
   return { part, resolve: () => {}, reject: () => {} };
 }
 
-async function sendBatch({ client, Batch, names, guard }: SessionOptions, parts: readonly BatchPart[]) {
+async function sendBatch({ client, Batch, names, guard, watch }: SessionOptions, parts: readonly BatchPart[]) {
   const batch = new Batch(parts, guard);
   client.query(batch);
+  const answered = watch?.begin(client);
   const outcome = await batch.outcome;
+  answered?.();
   if (!outcome.error || outcome.error instanceof ScopeEndedError) return outcome;
   names.learn(outcome.error, parts[outcome.results.length]?.name);
   return { ...outcome, error: markConnectionError(outcome.error) };

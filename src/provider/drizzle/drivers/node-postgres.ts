@@ -3,6 +3,7 @@ import type { Ms } from '../../provider.js';
 import { UnsupportedError } from '../../provider-error.js';
 import type { ConnectionSettings, Driver, Executor, ScopeExecutor, Transaction, TransactionOptions } from '../executor.js';
 import { inAcquireTime } from './acquire.js';
+import { AnswerWatch } from './answer-watch.js';
 import { isConnectionError, markConnectionError, markTokenRotation, serverErrorOf } from './connection-errors.js';
 import type { BatchClass } from './node-postgres-batch.js';
 import { batchClassFor, isPgClient, type PgClient, type PgPool, type PgPoolClient } from './node-postgres-client.js';
@@ -15,6 +16,8 @@ import { StatementNames } from './statement-names.js';
 export interface NodePostgresOptions {
   readonly namedStatements: boolean;
   readonly acquireTimeoutMs: Ms;
+  /** How long a statement may go unanswered before the server is asked about it; 0: for ever. */
+  readonly answerTimeoutMs: Ms;
   readonly logger: Logger;
   /** Whether `close` ends the pool. */
   readonly ownsPool: boolean;
@@ -33,6 +36,7 @@ export class NodePostgresDriver implements Driver {
   readonly sendsBatches = true;
   private readonly Batch: BatchClass;
   private readonly names: StatementNames;
+  private readonly watch: AnswerWatch | undefined;
   private closed = false;
 
   /** @throws UnsupportedError for a pool of pg-native, which takes no query objects */
@@ -46,6 +50,7 @@ export class NodePostgresDriver implements Driver {
     this.names = new StatementNames(options.namedStatements, options.logger);
     pool.on('error', this.onPoolError);
     if (options.isExclusive) return;
+    this.watch = new AnswerWatch(pool, options);
     this.listen = (channel, handlers) => new PgListener(pool, channel, handlers);
     const { namedStatements } = options;
     this.connectionSettings = () => ({
@@ -64,12 +69,12 @@ export class NodePostgresDriver implements Driver {
   }
 
   async withConnection<T>(use: (executor: Executor) => Promise<T>): Promise<T> {
-    return this.lease((client) => use(new PgSession({ client, Batch: this.Batch, names: this.names })));
+    return this.lease((client) => use(new PgSession({ client, Batch: this.Batch, names: this.names, watch: this.watch })));
   }
 
   async withTransaction<T>(use: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T> {
     return this.lease(async (client, discard) => {
-      const tx = new PgTransaction({ client, Batch: this.Batch, names: this.names }, options);
+      const tx = new PgTransaction({ client, Batch: this.Batch, names: this.names, watch: this.watch }, options);
       try {
         return await tx.perform(use);
       } finally {

@@ -36,5 +36,5 @@ export async function instanceStates(
       customStatusVersion: integerCell(customStatusVersion),
     }),
   );
-  return runStatement(ctx, 'instance_states', statement, { ids: [...new Set(ids)] });
+  return runStatement(ctx, 'instance_states', statement, { ids: [...new Set(ids)] }, { repeatable: true });
 }

@@ -22,7 +22,7 @@ export async function loadHistory(ctx: ProviderContext, lock: OrchestrationLock)
     const locks = tx.run(liveLock(ctx), { instance, lockToken, nowMs });
     const rows = await tx.runLast(loadStatement(ctx, params), loadValues(params));
     return { isLocked: (await locks).length > 0, rows };
-  });
+  }, { repeatable: true });
   if (!isLocked) throw ProviderError.permanent(OPERATION, errorTexts.invalidLockToken);
   const stored = storedInstances([instance], rows).get(instance);
   const { events, historyError } = decodeHistory(stored?.events ?? []);

@@ -32,7 +32,7 @@ export async function renewOrchestrationItemLocks(
           })),
         );
         return held;
-      });
+      }, { repeatable: true });
       return elements.map((element) =>
         held.has(element) ? done() : failed(ProviderError.permanent(OPERATION, errorTexts.orchestrationLockLost)),
       );

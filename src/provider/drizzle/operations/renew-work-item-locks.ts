@@ -21,7 +21,7 @@ export async function renewWorkItemLocks(ctx: ProviderContext, given: readonly E
       const renewed = new Set<string>();
       for (const [extendMs, lockTokens] of tokensByExtension(elements)) {
         const values = (nowMs: Ms) => ({ lockTokens, nowMs, untilMs: nowMs + extendMs });
-        for (const token of await runStatement(ctx, OPERATION, extend(ctx), values)) renewed.add(token);
+        for (const token of await runStatement(ctx, OPERATION, extend(ctx), values, { repeatable: true })) renewed.add(token);
       }
       return elements.map(({ lockToken }) => (renewed.has(lockToken) ? done() : lockLost()));
     },

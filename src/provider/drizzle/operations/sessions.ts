@@ -32,7 +32,7 @@ export async function renewSessionLock(
     'renew_session_lock',
     statement,
     (nowMs) => ({ ownerIds, now: nowMs, lockedUntil: Math.ceil(nowMs + extendMs), activeAfter: Math.floor(nowMs - idleTimeoutMs) }),
-    { withinMs: extendMs },
+    { withinMs: extendMs, repeatable: true },
   );
   return renewed.length;
 }

@@ -193,12 +193,12 @@ export type {
 } from './typed/transactional.js';
 export type { DurableCall } from './typed/durable-call.js';
 export type { DurableKv, DurableStatus } from './typed/instance-state.js';
+export type { Selected, Tasks } from './typed/combinators.js';
 export type {
   ChildOptions,
   OrchestrationContext as TypedOrchestrationContext,
-  ReplaySafeLog,
-  Selected,
 } from './typed/orchestration-context.js';
+export type { ReplaySafeLog } from './typed/replay-safe-log.js';
 export type { Backoff, RetryPolicy as CallRetryPolicy } from './typed/retry-policy.js';
 export { type SchemaPlace, SchemaValidationError, type StandardSchema } from './wire/standard-schema.js';
 

@@ -72,8 +72,14 @@ export class Client {
           const set = new Set(ended);
           this.states.hint((instance) => set.has(instance));
         }),
+      () => provider.activityTransactions?.()?.refuseInside('instance_states'),
     );
-    this.values = new SharedPoll(clock, (keys) => provider.getKvValues(keys));
+    this.values = new SharedPoll(
+      clock,
+      (keys) => provider.getKvValues(keys),
+      undefined,
+      () => provider.activityTransactions?.()?.refuseInside('get_kv_value'),
+    );
     this.handles = this.handleAccess();
   }
 
@@ -89,9 +95,9 @@ export class Client {
    */
   async start<In, Out>(
     definition: OrchestrationReference<In, Out>,
-    ...args: [...input: InputArgument<In>, options?: StartOptions]
+    ...args: [...input: InputArgument<In>, options?: StartOptions | undefined]
   ): Promise<OrchestrationHandle<Out>> {
-    const [input, options = {}] = args as unknown as [input?: In, options?: StartOptions];
+    const [input, options = {}] = args as unknown as [input?: In, options?: StartOptions | undefined];
     const item = typedStartMessage(definition, input, options, this.maxPayloadBytes);
     if (options.ifExists === 'error') {
       const [state] = await this.readStates([item.instance]);

@@ -57,6 +57,8 @@ export class SharedPoll<Query, Answer> {
     private readonly read: (queries: readonly Query[]) => Promise<readonly Answer[]>,
     /** Called when somebody begins to wait, e.g. to subscribe to hints; its answer, when nobody waits any more. */
     private readonly whileWaiting: () => () => void = () => () => undefined,
+    /** Throws when the caller must not wait here: the looks are shared, and one could wait for another's. */
+    private readonly admit: () => void = () => undefined,
   ) {
     this.gate = new Gate(clock);
   }
@@ -65,6 +67,7 @@ export class SharedPoll<Query, Answer> {
   wait<Value>(wait: Wait<Query, Answer, Value>): Promise<Value> {
     const { signal } = wait;
     return new Promise<Value>((settle, refuse) => {
+      this.admit();
       if (signal?.aborted) return refuse(abortReason(signal));
       const onAbort = () =>
         signal && this.end(waiter as Waiter<Query, Answer, unknown>, () => reject(abortReason(signal)));

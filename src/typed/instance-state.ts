@@ -16,6 +16,16 @@ export class DurableKv {
     this.store().set(key, encodePayload(value, `value of key '${key}'`));
   }
 
+  /** The text as it is stored, which need not be JSON; `undefined` when there is none. */
+  getText(key: string): string | undefined {
+    return this.store().get(key) ?? undefined;
+  }
+
+  /** Stores a text as it is, as the drop-in API and other SDKs do. */
+  setText(key: string, text: string): void {
+    this.store().set(key, text);
+  }
+
   delete(key: string): void {
     this.store().clear(key);
   }
@@ -51,6 +61,16 @@ export class DurableStatus {
 
   set(value: unknown): void {
     this.status().set(encodePayload(value, 'the custom status'));
+  }
+
+  /** The text as it is stored, which need not be JSON; `undefined` when there is none. */
+  getText(): string | undefined {
+    return this.status().latest() ?? undefined;
+  }
+
+  /** Stores a text as it is, as the drop-in API and other SDKs do. */
+  setText(text: string): void {
+    this.status().set(text);
   }
 
   reset(): void {

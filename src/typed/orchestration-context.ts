@@ -1,15 +1,17 @@
-import type { LogFields, Logger } from '../base/logger.js';
+import type { Logger } from '../base/logger.js';
 import type { EventDefinition, InputArgument, OrchestrationReference } from '../client/definition.js';
 import { ActivityError, DurableTimeoutError, subOrchestrationError } from '../client/durable-errors.js';
 import type { AsyncPort } from '../runtime/async/async-driver.js';
 import type { EmittedAction } from '../runtime/replay/action.js';
 import { decodePayload, encodePayload } from '../wire/payload.js';
 import { checkAgainstNow } from '../wire/standard-schema.js';
+import { allOf, allSettledOf, carryCancel, raceOf, selectOf, type Selected, type Tasks } from './combinators.js';
 import type { ActivityDeclaration, AnyDeclaration, CallOptions } from './definitions.js';
 import { deterministicRandom } from './deterministic-random.js';
 import type { DurableCall } from './durable-call.js';
 import { cancelCall, durableCall } from './durable-call.js';
 import { DurableKv, DurableStatus } from './instance-state.js';
+import { replaySafeLog, type ReplaySafeLog } from './replay-safe-log.js';
 import { attemptsOf, pauseAfterMs, type RetryPolicy } from './retry-policy.js';
 
 export interface ChildOptions {
@@ -18,14 +20,6 @@ export interface ChildOptions {
   /** Absent: the declaration's, else what the child's runtime has as its latest. */
   readonly version?: string | undefined;
 }
-
-/** A task's key, or its index, and what it resolved to. */
-export type Selected<T extends Readonly<Record<string, Promise<unknown>>>> = {
-  [K in keyof T & string]: { readonly key: K; readonly value: Awaited<T[K]> };
-}[keyof T & string];
-
-/** Logs once per line and instance: silent while the code goes again through what it did before. */
-export type ReplaySafeLog = Readonly<Record<keyof Logger, (message: string, fields?: LogFields) => void>>;
 
 /**
  * What an async orchestration works with. Every method that returns a promise is durable;
@@ -73,11 +67,11 @@ export class OrchestrationContext {
    */
   call<In, Out, Parsed, Returned>(
     activity: ActivityDeclaration<In, Out, Parsed, Returned>,
-    ...args: [...input: InputArgument<In>, options?: CallOptions]
+    ...args: [...input: InputArgument<In>, options?: CallOptions | undefined]
   ): DurableCall<Out>;
   call<In, Out>(
     child: OrchestrationReference<In, Out>,
-    ...args: [...input: InputArgument<In>, options?: ChildOptions]
+    ...args: [...input: InputArgument<In>, options?: ChildOptions | undefined]
   ): DurableCall<Out>;
   call(definition: AnyDeclaration, input?: unknown, options: CallOptions & ChildOptions = {}): DurableCall<unknown> {
     const payload = this.payloadFor(definition, input);
@@ -122,11 +116,14 @@ export class OrchestrationContext {
     return this.emit<T>({ kind: 'dequeueEvent', name: nameOf(definition) }, (data) => eventData(definition, data));
   }
 
-  /** Ends this execution and begins the next one with an empty history. Never resolves: `return ctx.continueAsNew(…)`. */
-  continueAsNew(input?: unknown, { version }: { readonly version?: string | undefined } = {}): Promise<never> {
+  /**
+   * Ends this execution and begins the next one with an empty history. Never resolves:
+   * `return ctx.continueAsNew(…)`, in a generator `return yield* ctx.continueAsNew(…)`.
+   */
+  continueAsNew(input?: unknown, { version }: { readonly version?: string | undefined } = {}): DurableCall<never> {
     const payload = encodePayload(input, `input of continue-as-new of '${this.orchestrationName}'`);
     this.port.emitDetached({ kind: 'continueAsNew', input: payload, version: version ?? null });
-    return new Promise<never>(() => {});
+    return durableCall(new Promise<never>(() => {}), () => {});
   }
 
   /** The time, in Unix ms, as it was when the code first came here: the durable `Date.now()`. */
@@ -149,24 +146,8 @@ export class OrchestrationContext {
    * Resolves or rejects with the first task that ends; the others are cancelled: activities
    * are asked to stop, children cancelled, waits withdrawn. `Promise.race` cancels nobody.
    */
-  race<T extends readonly Promise<unknown>[]>(tasks: T): DurableCall<Awaited<T[number]>> {
-    let isOver = false;
-    const others = (winner: number) => tasks.forEach((task, i) => i !== winner && cancelCall(task));
-    const first = new Promise<Awaited<T[number]>>((resolve, reject) => {
-      tasks.forEach((task, i) => {
-        const wins = (settle: () => void) => {
-          if (isOver) return;
-          isOver = true;
-          others(i);
-          settle();
-        };
-        task.then(
-          (value) => wins(() => resolve(value as Awaited<T[number]>)),
-          (error: Error) => wins(() => reject(error)),
-        );
-      });
-    });
-    return durableCall(first, () => others(-1));
+  race<const T extends Tasks>(tasks: T): DurableCall<Awaited<T[number]>> {
+    return raceOf(tasks);
   }
 
   /**
@@ -175,9 +156,19 @@ export class OrchestrationContext {
    * const first = await ctx.select({ paid: ctx.waitForEvent(paid), late: ctx.sleep(60_000) });
    */
   select<T extends Readonly<Record<string, Promise<unknown>>>>(tasks: T): DurableCall<Selected<T>> {
-    const entries = Object.entries(tasks);
-    const race = this.race(entries.map(([key, task]) => carryCancel(task, (value) => ({ key, value }))));
-    return race as unknown as DurableCall<Selected<T>>;
+    return selectOf(tasks);
+  }
+
+  /** The results of all tasks, or the first failure; as `Promise.all`, and for `yield*`. */
+  all<const T extends Tasks>(tasks: T): DurableCall<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+    return allOf(tasks);
+  }
+
+  /** The outcomes of all tasks, failures included; as `Promise.allSettled`, and for `yield*`. */
+  allSettled<const T extends Tasks>(
+    tasks: T,
+  ): DurableCall<{ -readonly [K in keyof T]: PromiseSettledResult<Awaited<T[K]>> }> {
+    return allSettledOf(tasks);
   }
 
   /** The task's outcome, or a rejection with `DurableTimeoutError` after `ms`; the loser is cancelled. */
@@ -291,23 +282,7 @@ function isWorthRetrying({ retryOnTimeout = false, retryIf }: RetryPolicy, error
   return error instanceof ActivityError && (retryIf?.(error) ?? true);
 }
 
-/** The same task with another value; cancelling it cancels the original. */
-function carryCancel<T, U>(task: Promise<T>, map: (value: T) => U): DurableCall<U> {
-  return durableCall(task.then(map), () => cancelCall(task));
-}
-
 function durationMs(what: string, ms: number): number {
   if (typeof ms === 'number' && Number.isFinite(ms) && ms >= 0) return Math.trunc(ms);
   throw new RangeError(`${what}: expected a finite number of milliseconds from 0, got ${String(ms)}`);
-}
-
-function replaySafeLog(port: AsyncPort, logger: Logger): ReplaySafeLog {
-  const { instance, executionId, name, version } = port.info;
-  const about = { instanceId: instance, executionId, orchestrationName: name, orchestrationVersion: version };
-  const line =
-    (level: keyof Logger) =>
-    (message: string, fields: LogFields = {}) => {
-      if (!port.replaying) logger[level]({ ...fields, ...about }, message);
-    };
-  return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
 }

@@ -16,9 +16,11 @@ export type AnyTransaction = PgTransaction<PgQueryResultHKT>;
  * @example
  * async (ctx, tx: TransactionOf<typeof db>, order: Order) => { … }
  */
-export type TransactionOf<Db extends { transaction(use: (tx: never) => Promise<unknown>): unknown }> = Parameters<
-  Parameters<Db['transaction']>[0]
->[0];
+export type TransactionOf<Db> = Db extends { transaction: (use: infer Use, ...rest: infer _Rest) => unknown }
+  ? Use extends (tx: infer Tx) => unknown
+    ? Tx
+    : never
+  : never;
 
 /**
  * The code of a transactional activity. Everything that it writes by `tx` is committed

@@ -5,6 +5,7 @@ import type { ActivityHandler } from '../../src/runtime/activity-handler.js';
 import { AsyncHost } from '../../src/runtime/async/async-host.js';
 import { generatorOrchestration } from '../../src/runtime/generator/generator-driver.js';
 import { resolveRuntimeOptions } from '../../src/runtime/options.js';
+import { type Registrable, REGISTRATION } from '../../src/runtime/registrable.js';
 import { ActivityRegistry, OrchestrationRegistry } from '../../src/runtime/registry.js';
 import { readBatch } from '../../src/runtime/replay/batch.js';
 import type { CreateDriver } from '../../src/runtime/replay/driver.js';
@@ -28,7 +29,7 @@ export interface DecidedTurn {
 
 /** What our runtime decides from stored history and the messages that a recorded turn consumed. */
 export async function ourTurn(
-  registrations: readonly Registration[],
+  registrations: readonly (Registration | Registrable)[],
   recorded: RecordedTurn,
   historyBefore: readonly string[],
 ): Promise<DecidedTurn> {
@@ -54,9 +55,17 @@ export async function ourTurn(
   }
 }
 
-function coreOf(registrations: readonly Registration[], nowMs: number): RuntimeCore {
+function coreOf(registrations: readonly (Registration | Registrable)[], nowMs: number): RuntimeCore {
   const orchestrations = new OrchestrationRegistry<CreateDriver>();
-  for (const { name, version, fn } of registrations) {
+  const host = new AsyncHost();
+  for (const registration of registrations) {
+    if (REGISTRATION in registration) {
+      const typed = registration[REGISTRATION]({ host, logger: silentLogger });
+      if (typed.kind === 'orchestration')
+        orchestrations.registerDefinition(typed.name, typed.version, typed.createDriver);
+      continue;
+    }
+    const { name, version, fn } = registration;
     const driver = generatorOrchestration(fn, { writeTrace: () => undefined });
     if (version === undefined) orchestrations.register(name, driver);
     else orchestrations.registerVersioned(name, version, driver);
@@ -66,7 +75,7 @@ function coreOf(registrations: readonly Registration[], nowMs: number): RuntimeC
     options: resolveRuntimeOptions({ logger: silentLogger }),
     orchestrations,
     activities: new ActivityRegistry<ActivityHandler>(),
-    host: new AsyncHost(),
+    host,
     stopping: new AbortController().signal,
   });
 }

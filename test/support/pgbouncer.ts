@@ -60,15 +60,13 @@ export async function startPgbouncer(serverUrl: string, { poolSize = 20 }: Pgbou
       'pool_mode = transaction',
       `default_pool_size = ${poolSize}`,
       'max_client_conn = 400',
-      // What it keeps of prepared statements would hide that ours do without.
-      'max_prepared_statements = 0',
       'ignore_startup_parameters = extra_float_digits,options',
     ].join('\n'),
   );
   let log = '';
   // It refuses to run as root.
   const user = await serverUser();
-  const child = spawn(program, ['-q', file], { stdio: ['ignore', 'pipe', 'pipe'], ...user });
+  const child = spawn(program, [file], { stdio: ['ignore', 'pipe', 'pipe'], ...user });
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (log += chunk.toString()));
   const url = new URL(serverUrl);
   url.port = String(port);

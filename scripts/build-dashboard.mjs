@@ -9,7 +9,10 @@ import { build } from 'esbuild';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const web = path.join(root, 'src/dashboard/web');
 
-/** @returns {Promise<{ entries: Record<string, string>, files: Record<string, string> }>} names with a hash, and texts */
+/**
+ * @returns {Promise<{ entries: Record<string, string>, files: Record<string, string> }>} names with a hash, and
+ *   texts; what is no text in base64 behind `data:base64,`
+ */
 export async function buildDashboard() {
   const result = await build({
     entryPoints: {
@@ -28,11 +31,20 @@ export async function buildDashboard() {
     jsx: 'automatic',
     jsxImportSource: 'preact',
     legalComments: 'eof',
+    loader: { '.woff2': 'file' },
+    assetNames: '[name]-[hash]',
+    publicPath: '',
     absWorkingDir: root,
     tsconfig: path.join(web, 'tsconfig.json'),
     logLevel: 'silent',
   });
-  const files = Object.fromEntries(result.outputFiles.map((file) => [path.basename(file.path), file.text]));
+  const isText = (file) => /\.(js|css|svg)$/.test(file.path);
+  const files = Object.fromEntries(
+    result.outputFiles.map((file) => [
+      path.basename(file.path),
+      isText(file) ? file.text : `data:base64,${Buffer.from(file.contents).toString('base64')}`,
+    ]),
+  );
   const icon = readFileSync(path.join(web, 'icon.svg'), 'utf8');
   const iconName = `icon-${createHash('sha256').update(icon).digest('hex').slice(0, 8)}.svg`;
   files[iconName] = icon;

@@ -17,7 +17,7 @@ export interface DashboardAssets {
   readonly icon: string;
 }
 
-/** What the build of the front end leaves: names with a hash of the content, and texts. */
+/** What the build of the front end leaves: names with a hash of the content, and texts, or base64 behind `data:base64,`. */
 export interface BuiltAssets {
   readonly entries: { readonly script: string; readonly theme: string; readonly style: string; readonly icon: string };
   readonly files: Readonly<Record<string, string>>;
@@ -27,10 +27,13 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
 };
 
 /** Of the build, beside the module that runs; all in one file, so that a package without it is found out at once. */
 const BUILT = 'dashboard/assets.json';
+
+const BINARY = 'data:base64,';
 
 let loaded: Promise<DashboardAssets> | undefined;
 
@@ -53,9 +56,15 @@ async function load(): Promise<DashboardAssets> {
   const files = new Map<string, Asset>();
   for (const [name, text] of Object.entries(built.files)) {
     const type = TYPES[path.extname(name)] ?? 'application/octet-stream';
-    files.set(name, { type, body: new TextEncoder().encode(text) });
+    files.set(name, { type, body: bytesOf(text) });
   }
   return { files, ...built.entries };
+}
+
+function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  return text.startsWith(BINARY)
+    ? Uint8Array.from(Buffer.from(text.slice(BINARY.length), 'base64'))
+    : new TextEncoder().encode(text);
 }
 
 async function readBuilt(directory: string): Promise<BuiltAssets> {

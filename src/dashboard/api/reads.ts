@@ -7,7 +7,8 @@ import type { DashboardApp, DashboardContext } from '../context.js';
 import { payloadOf } from '../model/event-view.js';
 import { historyView } from '../model/history-model.js';
 import { pageView } from '../model/instance-row.js';
-import type { InstancePageView, InstanceView, HistoryView, SessionView } from '../views.js';
+import { retryView } from '../model/retry-view.js';
+import type { InstancePageView, InstanceView, HistoryView, RetryView, SessionView } from '../views.js';
 import { QueryReader } from './decode.js';
 import { Problem } from './problem.js';
 
@@ -79,6 +80,10 @@ export function addReads(app: DashboardApp, { options, overview, reader }: Dashb
     if (text === undefined)
       throw new Problem(404, 'not_found', `No payload '${field}' in event ${eventId ?? '(none)'}.`);
     return download(c, `event-${eventId}-${field}`, text);
+  });
+  app.get('/api/retry', async (c) => {
+    const id = new QueryReader(c.req.url, ['id']).required('id');
+    return c.json(retryView(await admin().readHistory(id)) satisfies RetryView);
   });
   app.get('/api/value', async (c) => {
     const query = new QueryReader(c.req.url, ['id', 'key']);

@@ -12,6 +12,7 @@ export function securityHeaders(): MiddlewareHandler {
       scriptSrc: ["'self'"],
       styleSrc: ["'self'"],
       imgSrc: ["'self'"],
+      fontSrc: ["'self'"],
       connectSrc: ["'self'"],
       baseUri: ["'none'"],
       formAction: ["'self'"],

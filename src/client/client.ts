@@ -1,12 +1,12 @@
 import type { Clock } from '../base/clock.js';
 import { monotonicClock } from '../base/monotonic-clock.js';
 import type { DeleteResult, PruneResult, QueueDepths, SystemMetrics } from '../provider/admin.js';
-import type { InstanceState, InstanceStats, Provider } from '../provider/provider.js';
+import type { InstanceState, InstanceStats, Provider, TransactionScope } from '../provider/provider.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../wire/limits.js';
 import { booleanArgument, instanceId, integerArgument, stringArgument, timeoutArgument } from './arguments.js';
 import { Enqueuer } from './enqueuer.js';
 import type { InputArgument, OrchestrationReference } from './definition.js';
-import { orchestrationFailure } from './durable-errors.js';
+import { orchestrationFailure, type OrchestrationFailedError } from './durable-errors.js';
 import { ArgumentError, InstanceExistsError, InvalidInputError, WaitTimeoutError } from './errors.js';
 import type { ExecutionHistoryEvent } from './history-view.js';
 import { viewEvent } from './history-view.js';
@@ -174,7 +174,12 @@ export class Client {
    * @throws UnsupportedError when `tx` belongs to another driver
    */
   withTransaction(tx: unknown): TransactionClient {
-    return new TransactionClient(this.provider.within(tx), this.maxPayloadBytes);
+    return this.inScope(this.provider.within(tx));
+  }
+
+  /** @internal As {@link withTransaction}, for a scope that is open already. */
+  inScope(scope: TransactionScope): TransactionClient {
+    return new TransactionClient(scope, this.handles);
   }
 
   // ---- Watching
@@ -360,9 +365,16 @@ export class Client {
           firstStepMs: FIRST_STEP_MS,
           maxStepMs: MAX_STEP_MS,
         }),
-      failureOf: async ({ instance, orchestrationName, output }) =>
-        orchestrationFailure(instance, orchestrationName, output ?? ''),
+      failureOf: (state) => this.failureOf(state),
     };
+  }
+
+  /** The end of the history holds what the text of the failure cannot say: the chain of its causes. */
+  private async failureOf(state: InstanceState): Promise<OrchestrationFailedError> {
+    const { instance, orchestrationName, output, executionId } = state;
+    const last = (await this.provider.readWithExecution(instance, executionId)).at(-1);
+    const details = last?.kind === 'OrchestrationFailed' ? last.details : undefined;
+    return orchestrationFailure({ instanceId: instance, orchestrationName, text: output ?? '', details });
   }
 
   private async readStates(

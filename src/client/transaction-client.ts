@@ -1,4 +1,10 @@
 import type { TransactionScope } from '../provider/provider.js';
+import type { InputArgument, OrchestrationReference } from './definition.js';
+import { InstanceExistsError } from './errors.js';
+import type { HandleAccess } from './orchestration-handle.js';
+import { OrchestrationHandle } from './orchestration-handle.js';
+import type { StartOptions } from './start-options.js';
+import { typedStartMessage } from './start-options.js';
 import { cancelMessage, signalMessage, startMessage } from './messages.js';
 
 /**
@@ -10,8 +16,32 @@ export class TransactionClient {
   /** @internal use `client.withTransaction(tx)` */
   constructor(
     private readonly scope: TransactionScope,
-    private readonly maxPayloadBytes: number,
+    private readonly handles: HandleAccess,
   ) {}
+
+  private get maxPayloadBytes(): number {
+    return this.handles.maxPayloadBytes;
+  }
+
+  /**
+   * Starts an instance of a definition and gives its handle, which finds the instance after
+   * the commit. With `ifExists: 'error'` a start that waits in the queue exists, too, also
+   * one of this transaction; of two transactions at the same time both may start, and the
+   * first input stands.
+   * @throws as `client.start`; TransactionEndedError
+   */
+  async start<In, Out>(
+    definition: OrchestrationReference<In, Out>,
+    ...args: [...input: InputArgument<In>, options?: StartOptions | undefined]
+  ): Promise<OrchestrationHandle<Out>> {
+    const [input, options = {}] = args as unknown as [input?: In, options?: StartOptions | undefined];
+    const item = typedStartMessage(definition, input, options, this.maxPayloadBytes);
+    if (options.ifExists === 'error' && (await this.scope.instanceExists(item.instance))) {
+      throw new InstanceExistsError(item.instance, definition.name);
+    }
+    await this.scope.enqueueForOrchestrator([{ item }]);
+    return new OrchestrationHandle<Out>(this.handles, item.instance);
+  }
 
   async startOrchestration(instanceId: string, name: string, input?: unknown): Promise<void> {
     const item = startMessage({ instance: instanceId, name, input, version: null }, this.maxPayloadBytes);

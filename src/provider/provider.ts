@@ -176,6 +176,8 @@ export interface TransactionScope {
   enqueueForOrchestrator(elements: readonly EnqueueForOrchestrator[]): Promise<void>;
   /** @throws TransactionEndedError, ProviderError */
   enqueueForWorker(items: readonly WorkItem[]): Promise<void>;
+  /** Whether there is such an instance, or a start of it waits, as this transaction sees it. @throws TransactionEndedError, ProviderError */
+  instanceExists(instance: string): Promise<boolean>;
   /** `false` for an element whose lock is lost: roll back then. @throws TransactionEndedError, ProviderError */
   ackWorkItems(
     elements: readonly (WorkItemLock & { readonly completion?: WorkItem | undefined })[],

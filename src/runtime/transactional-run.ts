@@ -1,6 +1,5 @@
 import { exponentialDelayMs } from '../base/backoff.js';
 import { sleepReal } from '../base/clock.js';
-import { TransactionClient } from '../client/transaction-client.js';
 import type { ActivityTransactionOutcome, ActivityTransactions } from '../provider/activity-transactions.js';
 import type { ProviderError } from '../provider/provider-error.js';
 import type { TransactionScope } from '../provider/provider.js';
@@ -81,7 +80,7 @@ function performOnce(
     isolationLevel: code.isolationLevel,
     use: async (tx: unknown, scope: TransactionScope): Promise<WorkItem> => {
       if (transactions.runsAlone) releaseLock();
-      const ctx = new TransactionalActivityContext(context, new TransactionClient(scope, maxPayloadBytes));
+      const ctx = new TransactionalActivityContext(context, run.client().inScope(scope));
       const result = await code.run(ctx, tx, item.input, maxPayloadBytes);
       return { kind: 'ActivityCompleted', instance, executionId, id, result };
     },

@@ -70,6 +70,23 @@ export class CallerTransaction {
     }
   }
 
+  /** Whether the instance exists, or a start of it waits, as this transaction sees it. */
+  async instanceExists(ctx: ProviderContext, instance: string): Promise<boolean> {
+    const operation = 'instance_exists';
+    const { instances, orchestratorQueue } = ctx.tables;
+    const statement = ctx.statement(
+      'scope: instance exists',
+      () => sql`select exists (select from ${instances} where instance_id = ${sql.placeholder('instance')})
+          or exists (select from ${orchestratorQueue} where instance_id = ${sql.placeholder('instance')}
+            and work_item like '{"StartOrchestration"%')
+        where ${isInScope}`,
+      ([exists]) => booleanCell(exists),
+    );
+    const [exists] = await this.run(operation, statement, { instance });
+    if (exists === undefined) throw new TransactionEndedError(operation);
+    return exists;
+  }
+
   /** @throws TransactionEndedError when the scope's transaction is over */
   async requireOpen(operation: string): Promise<void> {
     const [isOpen] = await this.run(operation, askScope);

@@ -56,6 +56,10 @@ class StoredFunctionScope implements TransactionScope {
     );
   }
 
+  instanceExists(instance: string): Promise<boolean> {
+    return this.transaction.instanceExists(this.ctx, instance);
+  }
+
   async ackWorkItems(elements: readonly WorkAck[]): Promise<boolean[]> {
     const name = 'ack_worker';
     throwFirst(elements.map((element) => refuseWorkAck(name, element)));

@@ -234,7 +234,7 @@ function afterCommit(error: unknown): ActivityTransactionOutcome {
     return { kind: 'unknown', error: toProviderError(OPERATION, new CommitUnknownError(error)) };
   }
   // Such as a constraint that is checked at the end.
-  return CONFLICT.test(fromServer.code) ? { kind: 'conflict', error } : { kind: 'thrown', error };
+  return { kind: CONFLICT.test(fromServer.code) ? 'conflict' : 'thrown', error: fromServer };
 }
 
 function asUnavailable(error: unknown): ProviderError {

@@ -70,6 +70,10 @@ class DrizzleTransactionScope implements TransactionScope {
     });
   }
 
+  instanceExists(instance: string): Promise<boolean> {
+    return this.transaction.instanceExists(this.ctx, instance);
+  }
+
   async ackWorkItems(elements: readonly WorkAck[]): Promise<boolean[]> {
     const operation = 'ack_worker';
     throwFirst(elements.map((element) => refuseWorkAck(operation, element)));

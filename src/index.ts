@@ -124,10 +124,10 @@ export {
   DurableTimeoutError,
   OrchestrationCancelledError,
   OrchestrationFailedError,
-  RemoteError,
   SubOrchestrationCancelledError,
   SubOrchestrationError,
 } from './client/durable-errors.js';
+export { RemoteError } from './client/remote-error.js';
 export {
   ArgumentError,
   InstanceExistsError,

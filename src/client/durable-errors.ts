@@ -1,15 +1,6 @@
-/** A failure that happened elsewhere, as far as it was stored: name, message and stack of what was thrown there. */
-export class RemoteError extends Error {
-  constructor(
-    /** Such as `TypeError`. */
-    override readonly name: string,
-    message: string,
-    /** Lines of the stack where it was thrown; absent where only a text came over. */
-    readonly remoteStack?: string | undefined,
-  ) {
-    super(message);
-  }
-}
+import type { ErrorDetails } from '../wire/error-details.js';
+import type { FailureData } from '../wire/failure.js';
+import { remoteErrorOf } from './remote-error.js';
 
 /**
  * An activity failed, after its last attempt. `message` is the stored text, the same
@@ -21,20 +12,22 @@ export class ActivityError extends Error {
   constructor(
     readonly activityName: string,
     text: string,
+    failure?: FailureData,
   ) {
-    super(text, { cause: remoteErrorOf(text) });
+    super(text, { cause: remoteErrorOf(text, failure) });
   }
 }
 
-/** A sub-orchestration failed or was cancelled. `message` is its error text, `cause` what it threw. */
+/** A sub-orchestration failed or was cancelled. `message` tells name and message of what it threw, `cause` is that error. */
 export class SubOrchestrationError extends Error {
   override readonly name: string = 'SubOrchestrationError';
 
   constructor(
     readonly orchestrationName: string,
     text: string,
+    failure?: FailureData,
   ) {
-    super(text, { cause: remoteErrorOf(text) });
+    super(shown(text, failure), { cause: remoteErrorOf(text, failure) });
   }
 }
 
@@ -65,19 +58,35 @@ export class DurableTimeoutError extends Error {
   }
 }
 
+/** Which instance failed, and with what. */
+export interface OrchestrationFailure {
+  readonly instanceId: string;
+  readonly orchestrationName: string;
+  readonly text: string;
+  readonly details?: ErrorDetails | undefined;
+}
+
 /**
- * The instance ended without a result. `message` is the stored text, which may hold what
- * the orchestration's author put into it; `cause` is what its code threw.
+ * The instance ended without a result. `message` is name and message of what its code
+ * threw; `cause` is that error, with its causes across activities and children. Of other
+ * writers, which keep a text alone, both are read from the text.
  */
 export class OrchestrationFailedError extends Error {
   override readonly name: string = 'OrchestrationFailedError';
+  readonly instanceId: string;
+  readonly orchestrationName: string;
+  /**
+   * `Application`: the code threw, or was cancelled. `Configuration`: history and code do not
+   * fit. `Poison`: given up after too many attempts. `Infrastructure`: the engine gave up.
+   */
+  readonly kind: ErrorDetails['kind'];
 
-  constructor(
-    readonly instanceId: string,
-    readonly orchestrationName: string,
-    text: string,
-  ) {
-    super(text, { cause: remoteErrorOf(text) });
+  constructor({ instanceId, orchestrationName, text, details }: OrchestrationFailure) {
+    const failure = details?.kind === 'Application' ? details.failure : undefined;
+    super(shown(text, failure), { cause: remoteErrorOf(text, failure) });
+    this.instanceId = instanceId;
+    this.orchestrationName = orchestrationName;
+    this.kind = details?.kind ?? 'Application';
   }
 }
 
@@ -86,43 +95,34 @@ export class OrchestrationCancelledError extends OrchestrationFailedError {
   override readonly name = 'OrchestrationCancelledError';
 
   constructor(
-    instanceId: string,
-    orchestrationName: string,
-    text: string,
+    failure: OrchestrationFailure,
     readonly reason: string,
   ) {
-    super(instanceId, orchestrationName, text);
+    super(failure);
   }
 }
 
+/** The stored text ends with a stack, which belongs into `remoteStack` of the cause. */
+function shown(text: string, failure: FailureData | undefined): string {
+  return failure ? `${failure.name}: ${failure.message}` : text;
+}
+
 const CANCELED = 'canceled: ';
-/** How an activity's failure text begins (node-api.md 8.1). */
-const ACTIVITY_PREFIX = /^Activity '[^']*' JS execution failed: \w+, /;
-/** `Name: message` as `String(error)` prints it, and perhaps lines of a stack. */
-const PRINTED_ERROR = /^([A-Za-z_$][\w$]*(?:Error|Exception)?)(?:: ([^]*?))?(\n {4}at [^]*)?$/;
 
-/** The error of a failed instance, by its text. */
-export function orchestrationFailure(instance: string, name: string, text: string): OrchestrationFailedError {
-  return text.startsWith(CANCELED)
-    ? new OrchestrationCancelledError(instance, name, text, text.slice(CANCELED.length))
-    : new OrchestrationFailedError(instance, name, text);
+/** The error of a failed instance. Without its details, as far as the text tells. */
+export function orchestrationFailure(failure: OrchestrationFailure): OrchestrationFailedError {
+  const { text, details } = failure;
+  const isCancelled = details
+    ? details.kind === 'Application' && details.application.kind === 'Cancelled'
+    : text.startsWith(CANCELED);
+  return isCancelled
+    ? new OrchestrationCancelledError(failure, text.slice(CANCELED.length))
+    : new OrchestrationFailedError(failure);
 }
 
-/** The error of a failed child, by its text. */
-export function subOrchestrationError(name: string, text: string): SubOrchestrationError {
-  return text.startsWith(CANCELED)
+/** The error of a failed child. */
+export function subOrchestrationError(name: string, text: string, failure?: FailureData): SubOrchestrationError {
+  return failure === undefined && text.startsWith(CANCELED)
     ? new SubOrchestrationCancelledError(name, text, text.slice(CANCELED.length))
-    : new SubOrchestrationError(name, text);
-}
-
-/** What was thrown at the origin, read back from the text that was stored of it. */
-export function remoteErrorOf(text: string): Error {
-  const bare = text.replace(ACTIVITY_PREFIX, '');
-  const match = PRINTED_ERROR.exec(bare);
-  const [, name, message, stack] = match ?? [];
-  if (name === undefined || (message === undefined && !/Error$/.test(name))) return new RemoteError('Error', bare);
-  const error = new RemoteError(name, message ?? '', stack?.slice(1));
-  // A text inside the text: an activity's failure that an orchestration passed on.
-  if (message !== undefined && ACTIVITY_PREFIX.test(message)) error.cause = remoteErrorOf(message);
-  return error;
+    : new SubOrchestrationError(name, text, failure);
 }

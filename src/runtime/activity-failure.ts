@@ -1,4 +1,5 @@
 import { utf8Length } from '../base/text.js';
+import type { FailureData } from '../wire/failure.js';
 import { encodePayload, UnserializableValueError } from '../wire/payload.js';
 
 /** Longest JSON text of a thrown object in a failure text. */
@@ -42,7 +43,8 @@ function printed(value: unknown): string {
 
 /** What an activity returned, as payload; or the text of the failure that it became. */
 export type ActivityResult =
-  { readonly ok: true; readonly result: string } | { readonly ok: false; readonly message: string };
+  | { readonly ok: true; readonly result: string }
+  | { readonly ok: false; readonly message: string; readonly failure?: FailureData | undefined };
 
 export function activityResult(activity: string, value: unknown, maxPayloadBytes: number): ActivityResult {
   let result: string;

@@ -246,6 +246,7 @@ export class WorkerDispatcher implements Dispatchable {
       application: { kind: 'ActivityFailed' },
       message: storableFailure(activity.item.name, result.message, this.core.options.maxPayloadBytes),
       retryable: false,
+      ...(result.failure && { failure: result.failure }),
     } as const;
     const completion = { kind: 'ActivityFailed', instance, executionId, id, details } as const;
     this.settlement.complete(activity, completion, () => (metrics.activityAppErrors += 1));

@@ -1,3 +1,4 @@
+import { failureDataOf } from '../client/remote-error.js';
 import type { ActivityHandler as RuntimeActivityHandler } from '../runtime/activity-handler.js';
 import { activityFailureText, activityResult } from '../runtime/activity-failure.js';
 import type { AsyncPort } from '../runtime/async/async-driver.js';
@@ -33,7 +34,7 @@ export function typedActivity<In, Out, Parsed, Returned>({
       const output = await checkAgainst(options.output, returned, { definition, part: 'output' });
       return activityResult(name, output, maxPayloadBytes);
     } catch (thrown) {
-      return { ok: false, message: activityFailureText(name, thrown) };
+      return { ok: false, message: activityFailureText(name, thrown), failure: failureDataOf(thrown) };
     }
   };
 }
@@ -72,7 +73,7 @@ async function runOrchestration<In, Out, Parsed, Returned>(
     const output = checkAgainstNow(options.output, returned, { definition, part: 'output' });
     return { kind: 'output', output: encodePayload(output, `output of ${definition}`) };
   } catch (thrown) {
-    return { kind: 'error', message: failureText(thrown) };
+    return { kind: 'error', message: failureText(thrown), failure: failureDataOf(thrown) };
   }
 }
 

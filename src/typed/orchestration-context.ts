@@ -3,6 +3,7 @@ import type { EventDefinition, InputArgument, OrchestrationReference } from '../
 import { ActivityError, DurableTimeoutError, subOrchestrationError } from '../client/durable-errors.js';
 import type { AsyncPort } from '../runtime/async/async-driver.js';
 import type { EmittedAction } from '../runtime/replay/action.js';
+import type { FailureData } from '../wire/failure.js';
 import { decodePayload, encodePayload } from '../wire/payload.js';
 import { checkAgainstNow } from '../wire/standard-schema.js';
 import { allOf, allSettledOf, carryCancel, raceOf, selectOf, type Selected, type Tasks } from './combinators.js';
@@ -188,7 +189,7 @@ export class OrchestrationContext {
     const call = this.emit(
       { kind: 'scheduleActivity', name, input, sessionId: session, tag },
       decodeResult,
-      (text) => new ActivityError(name, text),
+      (text, data) => new ActivityError(name, text, data),
     );
     return timeoutMs === undefined ? call : this.withTimeout(call, timeoutMs, `activity '${name}'`);
   }
@@ -223,7 +224,7 @@ export class OrchestrationContext {
     return this.emit(
       { kind: 'startSubOrchestration', name, version: version ?? options.version ?? null, instance: id ?? null, input },
       decodeResult,
-      (text) => subOrchestrationError(name, text),
+      (text, data) => subOrchestrationError(name, text, data),
     );
   }
 
@@ -236,7 +237,7 @@ export class OrchestrationContext {
   private emit<T>(
     action: EmittedAction,
     read: (value: string | null) => T,
-    failure: (text: string) => Error = (text) => new Error(text),
+    failure: (text: string, data?: FailureData) => Error = (text) => new Error(text),
   ): DurableCall<T> {
     let token = 0;
     const outcome = new Promise<T>((resolve, reject) => {
@@ -248,7 +249,7 @@ export class OrchestrationContext {
             reject(error instanceof Error ? error : new Error(String(error)));
           }
         },
-        reject: (text) => reject(failure(text)),
+        reject: (text, data) => reject(failure(text, data)),
       });
     });
     return durableCall(outcome, () => this.port.drop(token));

@@ -1,5 +1,6 @@
 import { assertNever } from '../base/assert-never.js';
 import { toStorable } from '../base/text.js';
+import { type FailureData, failureFromJson, failureToJson } from './failure.js';
 import type { JsonObject } from './json-reader.js';
 import { asObject, readBoolean, readInteger, readOptionalString, readString, readTagged } from './json-reader.js';
 import { WireError } from './wire-error.js';
@@ -45,6 +46,8 @@ export type ErrorDetails =
       readonly application: ApplicationErrorKind;
       readonly message: string;
       readonly retryable: boolean;
+      /** What was thrown, where typed code threw it; native drops the field when it writes. */
+      readonly failure?: FailureData | undefined;
     }
   | {
       readonly kind: 'Poison';
@@ -118,6 +121,7 @@ export function errorDetailsToJson(details: ErrorDetails): JsonObject {
               : details.application.kind,
           message: toStorable(details.message),
           retryable: details.retryable,
+          ...(details.failure && { failure: failureToJson(details.failure) }),
         },
       };
     case 'Poison':
@@ -172,13 +176,16 @@ export function errorDetailsFromJson(value: unknown): ErrorDetails {
         message: readOptionalString(body, 'message', what),
       };
     }
-    case 'Application':
+    case 'Application': {
+      const failure = failureFromJson(body['failure']);
       return {
         kind: tag,
         application: applicationKindFromJson(body['kind']),
         message: readString(body, 'message', what),
         retryable: readBoolean(body, 'retryable', what),
+        ...(failure && { failure }),
       };
+    }
     case 'Poison':
       return {
         kind: tag,

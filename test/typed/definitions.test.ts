@@ -29,33 +29,37 @@ const approval = orchestration('approval', async (ctx) => {
   return by;
 });
 
-describeScenarios('typed definitions', {
-  'an async orchestration, and a generator, call an activity and give its typed result': async ({ open, id }) => {
-    const runtime = open({ definitions: [greet, hello, helloSteps] });
-    const { client } = runtime;
-    for (const definition of [hello, helloSteps]) {
-      const handle = await client.start(definition, { who: 'Ann' }, { id: id() });
-      await runtime.settle();
-      const { text } = await handle.result();
-      expect(text).toBe('Hello, Ann!');
-      expect(await handle.status()).toMatchObject({ status: 'Completed', output: { text: 'Hello, Ann!' } });
-    }
-  },
+describeScenarios(
+  'typed definitions',
+  {
+    'an async orchestration, and a generator, call an activity and give its typed result': async ({ open, id }) => {
+      const runtime = open({ definitions: [greet, hello, helloSteps] });
+      const { client } = runtime;
+      for (const definition of [hello, helloSteps]) {
+        const handle = await client.start(definition, { who: 'Ann' }, { id: id() });
+        await runtime.settle();
+        const { text } = await handle.result();
+        expect(text).toBe('Hello, Ann!');
+        expect(await handle.status()).toMatchObject({ status: 'Completed', output: { text: 'Hello, Ann!' } });
+      }
+    },
 
-  'a handle raises typed events; data that the schema refuses is not stored': async ({ open, id, provider }) => {
-    const runtime = open({ definitions: [approval] });
-    const { client } = runtime;
-    const handle = await client.start(approval, undefined, { id: id() });
-    await runtime.settle();
-    expect(await handle.status()).toMatchObject({ status: 'Running', custom: { waiting: true } });
-    const refused = handle.events.raise(approved, { by: 7 } as never);
-    await expect(refused).rejects.toThrow("the data of event 'approved' does not fit its schema: by: ");
-    expect(await provider.due()).toMatchObject({ orchestrator: false });
-    await handle.events.raise(approved, { by: 'Bo' });
-    await runtime.settle();
-    expect(await handle.result()).toBe('Bo');
+    'a handle raises typed events; data that the schema refuses is not stored': async ({ open, id, provider }) => {
+      const runtime = open({ definitions: [approval] });
+      const { client } = runtime;
+      const handle = await client.start(approval, undefined, { id: id() });
+      await runtime.settle();
+      expect(await handle.status()).toMatchObject({ status: 'Running', custom: { waiting: true } });
+      const refused = handle.events.raise(approved, { by: 7 } as never);
+      await expect(refused).rejects.toThrow("the data of event 'approved' does not fit its schema: by: ");
+      expect(await provider.due()).toMatchObject({ orchestrator: false });
+      await handle.events.raise(approved, { by: 'Bo' });
+      await runtime.settle();
+      expect(await handle.result()).toBe('Bo');
+    },
   },
-});
+  ['memory', 'postgres'],
+);
 
 describe('registration', () => {
   const runtime = () => new Runtime(new MemoryProvider(new FakeClock()), { logger: silentLogger });

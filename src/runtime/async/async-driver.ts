@@ -1,3 +1,4 @@
+import type { FailureData } from '../../wire/failure.js';
 import type { EmittedAction } from '../replay/action.js';
 import type {
   CustomStatus,
@@ -11,10 +12,10 @@ import type {
 import type { AsyncHost, HostedExecution } from './async-host.js';
 import { ForeignAwaitError } from './foreign-await-error.js';
 
-/** The outcome of one durable call; `failure` is the display text of what went wrong. */
+/** The outcome of one durable call; `text` is the display text of what went wrong, `failure` what was kept beside it. */
 export interface Settlers {
   readonly resolve: (value: string | null) => void;
-  readonly reject: (failure: string) => void;
+  readonly reject: (text: string, failure?: FailureData) => void;
 }
 
 /** What the context of an async orchestration is built on. Every call is checked to stand in its own turn. */
@@ -66,11 +67,11 @@ export class AsyncDriver implements OrchestrationDriver, HostedExecution {
     });
   }
 
-  deliver(token: Token, value: string | null, failed: boolean): Promise<void> {
+  deliver(token: Token, value: string | null, failed: boolean, failure?: FailureData): Promise<void> {
     return this.step(() => {
       const settlers = this.waiting.get(token);
       this.waiting.delete(token);
-      if (failed) settlers?.reject(value ?? '');
+      if (failed) settlers?.reject(value ?? '', failure);
       else settlers?.resolve(value);
     });
   }

@@ -1,5 +1,6 @@
 import { toStorable } from '../../base/text.js';
 import type { ErrorDetails } from '../../wire/error-details.js';
+import type { FailureData } from '../../wire/failure.js';
 import type { Action, AwaitableActionKind, EmittedAction } from './action.js';
 import { ActionQueue } from './action-queue.js';
 import type { CreateDriver, DriverOutcome, EnginePort, ExecutionInfo, OrchestrationDriver, Token } from './driver.js';
@@ -28,7 +29,13 @@ export interface Task {
 
 /** What the next poll hands over. */
 type Ready =
-  | { readonly kind: 'outcome'; readonly token: Token; readonly value: string | null; readonly failed: boolean }
+  | {
+      readonly kind: 'outcome';
+      readonly token: Token;
+      readonly value: string | null;
+      readonly failed: boolean;
+      readonly failure: FailureData | undefined;
+    }
   | { readonly kind: 'wait'; readonly token: Token; readonly wait: ReadyWait; readonly source: Waits };
 
 /** What the side of the code asks of the side of history. */
@@ -133,8 +140,8 @@ export class OrchestrationCode {
   }
 
   /** An outcome has come for a task; a dropped one takes no notice. */
-  resolve(task: Task, value: string | null, failed: boolean): void {
-    if (task.droppedAt === undefined) this.ready.push({ kind: 'outcome', token: task.token, value, failed });
+  resolve(task: Task, value: string | null, failed: boolean, failure?: FailureData): void {
+    if (task.droppedAt === undefined) this.ready.push({ kind: 'outcome', token: task.token, value, failed, failure });
     else this.tasks.delete(task.token);
   }
 
@@ -163,7 +170,7 @@ export class OrchestrationCode {
     if (this.finished || !task || task.droppedAt !== undefined) return;
     if (ready.kind === 'outcome') {
       this.tasks.delete(ready.token);
-      return this.call(() => this.driver.deliver(ready.token, ready.value, ready.failed));
+      return this.call(() => this.driver.deliver(ready.token, ready.value, ready.failed, ready.failure));
     }
     // The value is read only now: what was delivered before may have shifted it.
     const data = ready.source.serve(ready.wait);

@@ -50,7 +50,7 @@ export function* decideTurn(context: DecisionContext): Steps<TurnResult> {
     case 'output':
       return { kind: 'completed', output: code.finished.output };
     case 'error':
-      return { kind: 'failed', details: orchestrationFailed(code.finished.message) };
+      return { kind: 'failed', details: orchestrationFailed(code.finished.message, code.finished.failure) };
     default:
       return { kind: 'continued' };
   }

@@ -1,3 +1,4 @@
+import type { FailureData } from '../../wire/failure.js';
 import type { EmittedAction } from './action.js';
 
 /** Names an emitted action, from 1 in the order of emission; the engine binds it to an event id. */
@@ -8,7 +9,7 @@ export type DriverOutcome =
   /** It returned; `output` is the text to store. */
   | { readonly kind: 'output'; readonly output: string }
   /** It threw, or something that it cannot catch went wrong in it: an application failure. */
-  | { readonly kind: 'error'; readonly message: string }
+  | { readonly kind: 'error'; readonly message: string; readonly failure?: FailureData | undefined }
   /** The turn cannot go on: `orchestration panicked: <message>`; nothing of the turn's decisions is kept. */
   | { readonly kind: 'panic'; readonly message: string };
 
@@ -27,9 +28,10 @@ export interface OrchestrationDriver {
   /**
    * Hands over the outcome of one action, in ascending order of tokens among those that
    * became ready together. Each token is delivered at most once, and never after a `drop`.
-   * `value` is the result or, with `failed`, the display text of the failure; timers give `null`.
+   * `value` is the result or, with `failed`, the display text of the failure; timers give `null`. `failure` is
+   * what was kept of the error beside the text, if anything.
    */
-  deliver(token: Token, value: string | null, failed: boolean): void | Promise<void>;
+  deliver(token: Token, value: string | null, failed: boolean, failure?: FailureData): void | Promise<void>;
 }
 
 /** The in-memory key-value store of the instance, as the code has made it so far. */

@@ -1,4 +1,5 @@
 import type { ErrorDetails } from '../../wire/error-details.js';
+import type { FailureData } from '../../wire/failure.js';
 
 /** The code and the history do not fit together, or the history is damaged: never retried. */
 export function nondeterminism(message: string): ErrorDetails {
@@ -6,8 +7,19 @@ export function nondeterminism(message: string): ErrorDetails {
 }
 
 /** The orchestration itself failed: its own error, or a limit it ran into. */
-export function orchestrationFailed(message: string): ErrorDetails {
-  return { kind: 'Application', application: { kind: 'OrchestrationFailed' }, message, retryable: false };
+export function orchestrationFailed(message: string, failure?: FailureData): ErrorDetails {
+  const details = {
+    kind: 'Application',
+    application: { kind: 'OrchestrationFailed' },
+    message,
+    retryable: false,
+  } as const;
+  return failure ? { ...details, failure } : details;
+}
+
+/** What was kept of the error beside its text. */
+export function failureOf(details: ErrorDetails): FailureData | undefined {
+  return details.kind === 'Application' ? details.failure : undefined;
 }
 
 export function panicked(message: string): ErrorDetails {

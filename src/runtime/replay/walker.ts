@@ -3,7 +3,7 @@ import { displayErrorDetails } from '../../wire/error-details.js';
 import type { EventOf, HistoryEvent } from '../../wire/event.js';
 import type { OrchestrationCode, Task } from './code.js';
 import { debugAction, debugEvent } from './debug-text.js';
-import { nondeterminism } from './failures.js';
+import { failureOf, nondeterminism } from './failures.js';
 import { sameDecision } from './matching.js';
 import type { RecordedAction } from './recorded-action.js';
 
@@ -178,7 +178,7 @@ export class HistoryWalker {
         break;
       case 'ActivityFailed':
       case 'SubOrchestrationFailed':
-        this.code.resolve(task, displayErrorDetails(event.details), true);
+        this.code.resolve(task, displayErrorDetails(event.details), true, failureOf(event.details));
         break;
     }
     this.mustPoll = true;

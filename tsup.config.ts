@@ -9,6 +9,9 @@ const entries: Record<string, string> = {
   dashboard: 'src/dashboard/index.ts',
 };
 
+/** The command line: run by Node itself, so that one format is enough. */
+const programs = { cli: 'src/cli/bin.ts' };
+
 /** The program of a thread, which the code looks for beside itself; nobody imports it. */
 const threads = { 'lock-thread-worker': 'src/provider/drizzle/lock-thread/lock-thread-worker.ts' };
 
@@ -26,7 +29,7 @@ const shared: Options = {
 };
 
 export default defineConfig([
-  { ...shared, format: 'esm' },
+  { ...shared, entry: { ...entries, ...threads, ...programs }, format: 'esm' },
   // `uuid` is ESM only: a `require` of it fails inside a CommonJS jest. The shim is `import.meta.url`,
   // by which the dashboard finds its front end.
   { ...shared, format: 'cjs', noExternal: ['uuid'], shims: true },

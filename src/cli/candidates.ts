@@ -1,0 +1,61 @@
+import type { InstanceSummary } from '../provider/instance-pages.js';
+import type { CliContext } from './context.js';
+import { CliError, ExitCode } from './exit-codes.js';
+import { instancesOf, requireInstance } from './instances.js';
+import { withProgress } from './progress.js';
+import type { Store } from './store.js';
+
+/** What a command that deletes was told to look for. */
+export interface Selection {
+  readonly ids: readonly string[];
+  readonly completedBefore?: number | undefined;
+  readonly status?: string | undefined;
+  readonly name?: string | undefined;
+  readonly limit: number;
+}
+
+/** An instance that fits. */
+export type Candidate = Pick<
+  InstanceSummary,
+  'instanceId' | 'orchestrationName' | 'status' | 'parentInstanceId' | 'currentExecutionId' | 'completedAtMs'
+>;
+
+/** Refuses a selection of everything: that is never what an empty command line means. */
+export function requireSelection({ ids, completedBefore, status, name }: Selection, all?: boolean): void {
+  const isFilter = completedBefore !== undefined || status !== undefined || name !== undefined || all === true;
+  if (ids.length > 0 && isFilter) {
+    throw new CliError(ExitCode.usage, 'both ids and filters were given; expected one of them');
+  }
+  if (ids.length === 0 && !isFilter) {
+    throw new CliError(ExitCode.usage, 'no instances were given; expected ids or a filter (--help shows them)');
+  }
+}
+
+/** The instances that a selection means, those that are named first looked up. @throws CliError for an unknown id */
+export async function candidates(
+  ctx: CliContext,
+  store: Store,
+  selection: Selection,
+  fits: (candidate: InstanceSummary) => boolean,
+): Promise<Candidate[]> {
+  const { ids, limit } = selection;
+  if (ids.length > 0) {
+    const named: Candidate[] = [];
+    for (const id of new Set(ids)) named.push({ ...(await requireInstance(store, id)), completedAtMs: null });
+    return named;
+  }
+  const { status, name, completedBefore } = selection;
+  return withProgress(ctx, { what: 'looking', total: limit }, async (progress) => {
+    const found: Candidate[] = [];
+    const query = { status, name, createdBeforeMs: completedBefore };
+    for await (const summary of instancesOf(store, query)) {
+      ctx.io.signal.throwIfAborted();
+      const inTime = completedBefore === undefined || (summary.completedAtMs ?? Infinity) < completedBefore;
+      if (!inTime || !fits(summary)) continue;
+      found.push(summary);
+      progress.to(found.length);
+      if (found.length === limit) break;
+    }
+    return found;
+  });
+}

@@ -1,0 +1,111 @@
+import type { InstancePageQuery, InstanceSummary } from '../../provider/instance-pages.js';
+import type { CliContext } from '../context.js';
+import type { DefineCommand } from '../define.js';
+import { CliError, ExitCode } from '../exit-codes.js';
+import { momentText, shellQuoted, shortened } from '../output/text.js';
+import { pastMoment, statusName, wholeNumber } from '../values.js';
+
+interface ListOptions {
+  readonly status?: string;
+  readonly name?: string;
+  readonly parent?: string;
+  readonly roots?: boolean;
+  readonly prefix?: string;
+  readonly customStatus?: string;
+  readonly since?: number;
+  readonly until?: number;
+  readonly limit: number;
+  readonly after?: string;
+  readonly all?: boolean;
+}
+
+/** Rows that a page of the store brings at most. */
+const STORE_PAGE = 1_000;
+
+export const listCommand: DefineCommand = (program, act) => {
+  program
+    .command('list')
+    .description('instances, newest first')
+    .option('--status <status>', 'Running, Completed, Failed or ContinuedAsNew', statusName)
+    .option('--name <orchestration>', 'of this orchestration')
+    .option('--parent <id>', 'children of this instance')
+    .option('--roots', 'only instances without a parent')
+    .option('--prefix <text>', 'ids that begin so')
+    .option('--custom-status <text>', 'custom statuses that begin so')
+    .option('--since <moment>', 'created at or after, e.g. 2030-05-01 or 2h', pastMoment)
+    .option('--until <moment>', 'created before', pastMoment)
+    .option('--limit <count>', 'so many', wholeNumber(1, 100_000), 50)
+    .option('--after <cursor>', 'go on behind the page that gave this cursor')
+    .option('--all', 'all pages; with --json one document per line')
+    .action(act(list));
+};
+
+async function list(ctx: CliContext, options: ListOptions): Promise<void> {
+  const query = queryOf(options);
+  const store = await ctx.open();
+  if (options.all) return listAll(ctx, options);
+
+  const rows: InstanceSummary[] = [];
+  let after = options.after;
+  let next: string | null;
+  do {
+    const limit = Math.min(options.limit - rows.length, STORE_PAGE);
+    const page = await store.admin.listInstancesPage({ ...query, after, limit });
+    rows.push(...page.instances);
+    next = page.next;
+    after = next ?? undefined;
+  } while (next !== null && rows.length < options.limit);
+
+  ctx.print.answer({ instances: rows, next }, () => {
+    printRows(ctx, rows);
+    if (rows.length === 0) ctx.print.note('no instances');
+    if (next !== null) ctx.print.note(ctx.print.colors.dim(`more with: --after ${shellQuoted(next)}`));
+  });
+}
+
+async function listAll(ctx: CliContext, options: ListOptions): Promise<void> {
+  const { instancesOf } = await import('../instances.js');
+  const store = await ctx.open();
+  let batch: InstanceSummary[] = [];
+  let count = 0;
+  for await (const row of instancesOf(store, { ...queryOf(options), after: options.after }, STORE_PAGE)) {
+    // The terminal may be gone, or the user may have had enough.
+    ctx.io.signal.throwIfAborted();
+    count += 1;
+    if (ctx.print.json) ctx.io.stdout.write(`${JSON.stringify(row)}\n`);
+    else if (batch.push(row) === STORE_PAGE) {
+      printRows(ctx, batch);
+      batch = [];
+    }
+  }
+  if (!ctx.print.json && (batch.length > 0 || count === 0)) printRows(ctx, batch);
+}
+
+function queryOf(options: ListOptions): Omit<InstancePageQuery, 'limit' | 'after'> {
+  if (options.roots && options.parent !== undefined) {
+    throw new CliError(ExitCode.usage, 'both --roots and --parent were given; expected one of them');
+  }
+  return {
+    status: options.status,
+    name: options.name,
+    parent: options.roots ? null : options.parent,
+    idPrefix: options.prefix,
+    customStatusPrefix: options.customStatus,
+    createdAfterMs: options.since,
+    createdBeforeMs: options.until,
+  };
+}
+
+function printRows({ print }: CliContext, rows: readonly InstanceSummary[]): void {
+  print.table(
+    ['INSTANCE', 'ORCHESTRATION', 'STATUS', 'CREATED', 'UPDATED', 'CUSTOM STATUS'],
+    rows.map((row) => [
+      row.instanceId,
+      `${row.orchestrationName} ${row.orchestrationVersion}`,
+      row.status,
+      momentText(row.createdAtMs),
+      momentText(row.updatedAtMs),
+      shortened(row.customStatus ?? (row.status === 'Failed' ? (row.outputPreview ?? '') : ''), 60),
+    ]),
+  );
+}

@@ -1,0 +1,114 @@
+import type { ExecutionInfo, PruneOptions } from '../../provider/admin.js';
+import type { Candidate, Selection } from '../candidates.js';
+import { confirm } from '../confirm.js';
+import type { CliContext } from '../context.js';
+import type { DefineCommand } from '../define.js';
+import { CliError, ExitCode } from '../exit-codes.js';
+import { countText, withoutControls } from '../output/text.js';
+import { withProgress } from '../progress.js';
+import type { Store } from '../store.js';
+import { pastMoment, wholeNumber } from '../values.js';
+
+interface PruneCommandOptions {
+  readonly all?: boolean;
+  readonly name?: string;
+  readonly keepLast?: number;
+  readonly completedBefore?: number;
+  readonly limit: number;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+export const pruneCommand: DefineCommand = (program, act) => {
+  program
+    .command('prune')
+    .description('delete old executions of instances that continued as new; the current one always stays')
+    .argument('[ids...]', 'instances')
+    .option('--all', 'of all instances')
+    .option('--name <orchestration>', 'of all instances of this orchestration')
+    .option('--keep-last <count>', 'keep so many executions, the latest', wholeNumber(1))
+    .option('--completed-before <moment>', 'only executions that ended before, e.g. 30d', pastMoment)
+    .option('--limit <count>', 'of so many instances at most', wholeNumber(1, 1_000_000), 1_000)
+    .option('--dry-run', 'say what would be deleted')
+    .option('-y, --yes', 'do not ask')
+    .action(act(prune));
+};
+
+interface Planned {
+  readonly instanceId: string;
+  readonly executions: readonly number[];
+}
+
+async function prune(ctx: CliContext, ids: readonly string[], options: PruneCommandOptions): Promise<void> {
+  const { candidates, requireSelection } = await import('../candidates.js');
+  // What ended when is a matter of executions here, not of instances.
+  const selection: Selection = { ids, name: options.name, limit: options.limit };
+  requireSelection(selection, options.all);
+  if (options.keepLast === undefined && options.completedBefore === undefined) {
+    throw new CliError(ExitCode.usage, 'nothing says which executions go; expected --keep-last or --completed-before');
+  }
+  const what: PruneOptions = { keepLast: options.keepLast, completedBeforeMs: options.completedBefore };
+  const store = await ctx.open();
+  const found = await candidates(ctx, store, selection, ({ currentExecutionId }) => currentExecutionId > 1);
+  const plan = await planned(ctx, store, found, what);
+  const count = plan.reduce((sum, { executions }) => sum + executions.length, 0);
+  if (options.dryRun || count === 0) {
+    ctx.print.answer({ dryRun: options.dryRun === true, instances: plan }, () => {
+      for (const { instanceId, executions } of plan) {
+        ctx.print.line(
+          `  ${withoutControls(instanceId)}  ${executions.length} executions (${executions[0]} to ${executions.at(-1)})`,
+        );
+      }
+      ctx.print.line(count === 0 ? 'nothing to prune' : `would delete ${countText(count)} executions`);
+    });
+    return;
+  }
+  await confirm(
+    ctx,
+    `Delete ${countText(count)} executions of ${countText(plan.length)} instances, for good?`,
+    options.yes,
+  );
+  const total = { instancesProcessed: 0, executionsDeleted: 0, eventsDeleted: 0 };
+  await withProgress(ctx, { what: 'pruning', total: plan.length }, async (progress) => {
+    for (const [index, { instanceId }] of plan.entries()) {
+      ctx.io.signal.throwIfAborted();
+      const done = await store.admin.pruneExecutions(instanceId, what);
+      total.instancesProcessed += done.instancesProcessed;
+      total.executionsDeleted += done.executionsDeleted;
+      total.eventsDeleted += done.eventsDeleted;
+      progress.to(index + 1);
+    }
+  });
+  ctx.print.answer(total, () => {
+    ctx.print.line(
+      `deleted ${countText(total.executionsDeleted)} executions with ${countText(total.eventsDeleted)} events`,
+    );
+  });
+}
+
+/** What pruning would delete, by the very rule of the store. */
+async function planned(
+  ctx: CliContext,
+  { admin }: Store,
+  found: readonly Candidate[],
+  options: PruneOptions,
+): Promise<Planned[]> {
+  const { prunable } = await import('../../provider/drizzle/admin/prune-executions.js');
+  return withProgress(ctx, { what: 'looking at executions', total: found.length }, async (progress) => {
+    const plan: Planned[] = [];
+    for (const [index, { instanceId, currentExecutionId }] of found.entries()) {
+      ctx.io.signal.throwIfAborted();
+      const infos: ExecutionInfo[] = [];
+      for (const executionId of await admin.listExecutions(instanceId)) {
+        infos.push(await admin.getExecutionInfo(instanceId, executionId));
+      }
+      const executions = prunable(
+        infos.map((info) => ({ ...info, isCurrent: info.executionId === currentExecutionId })),
+        options,
+      );
+      if (executions.length > 0) plan.push({ instanceId, executions });
+      progress.to(index + 1);
+    }
+    return plan;
+  });
+}

@@ -1,0 +1,92 @@
+import type { ResetResult } from '../../provider/admin.js';
+import type { HistoryEvent } from '../../wire/event.js';
+import type { CliContext } from '../context.js';
+import { confirm } from '../confirm.js';
+import type { DefineCommand } from '../define.js';
+import { CliError, ExitCode } from '../exit-codes.js';
+import { withoutControls } from '../output/text.js';
+import { duration, wholeNumber } from '../values.js';
+
+interface RetryOptions {
+  readonly toEvent?: number;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly wait?: boolean;
+  readonly timeout?: number;
+}
+
+export const retryCommand: DefineCommand = (program, act) => {
+  program
+    .command('retry')
+    .description('let a failed instance go on from the step that failed')
+    .argument('<id>', 'the instance')
+    .option('--to-event <number>', 'go on behind this event instead', wholeNumber(1))
+    .option('--dry-run', 'say what would be done')
+    .option('--wait', 'watch it until it has ended')
+    .option('--timeout <duration>', 'with --wait: give up after', duration)
+    .option('-y, --yes', 'do not ask')
+    .action(act(retry));
+};
+
+async function retry(ctx: CliContext, id: string, options: RetryOptions): Promise<ExitCode> {
+  const store = await ctx.open();
+  const { requireInstance } = await import('../instances.js');
+  const info = await requireInstance(store, id);
+  if (info.status !== 'Failed') throw cannot(id, `it is ${info.status}; only a failed instance can be retried`);
+  const history = await store.admin.readHistory(id);
+  const { toEventId, step } = await pointOf(id, history, options.toEvent);
+  const later = history.filter(({ eventId }) => eventId > toEventId).length;
+  if (options.dryRun) {
+    ctx.print.answer({ instanceId: id, toEventId, step, eventsArchived: later, dryRun: true }, () => {
+      ctx.print.line(`would go on behind event ${toEventId}: ${step}; ${later} later events would be archived`);
+    });
+    return ExitCode.ok;
+  }
+  await confirm(ctx, `Retry ${JSON.stringify(id)} behind event ${toEventId} (${step})?`, options.yes);
+  const result = await store.admin.resetInstance(id, toEventId);
+  ctx.print.answer(result, () => printResult(ctx, result));
+  if (!options.wait) return ExitCode.ok;
+  const { follow } = await import('./watch.js');
+  return follow(ctx, store, id, {
+    ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
+    interval: 200,
+    history: true,
+  });
+}
+
+async function pointOf(id: string, history: readonly HistoryEvent[], toEvent: number | undefined) {
+  if (toEvent !== undefined) return { toEventId: toEvent, step: 'as asked for' };
+  const { findRetryPoint } = await import('../../provider/retry-point.js');
+  const point = findRetryPoint(history);
+  if (point.kind === 'none') throw cannot(id, point.reason);
+  if (point.kind === 'turn') {
+    return {
+      toEventId: point.toEventId,
+      step: 'no step failed but the code of the orchestration: its last turn runs again',
+    };
+  }
+  const kind = point.step.kind === 'ActivityScheduled' ? 'activity' : 'child';
+  return {
+    toEventId: point.toEventId,
+    step: `${kind} ${withoutControls(point.step.name)}, scheduled by event ${point.step.eventId}, runs again`,
+  };
+}
+
+function cannot(id: string, reason: string): CliError {
+  return new CliError(ExitCode.refused, `${JSON.stringify(id)} cannot be retried: ${reason}`);
+}
+
+function printResult(ctx: CliContext, result: ResetResult): void {
+  const parts = [
+    [result.activities, 'activities'],
+    [result.timers, 'timers'],
+    [result.children, 'children'],
+    [result.messages, 'messages'],
+  ] as const;
+  const enqueued = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  ctx.print.line(
+    `${withoutControls(result.instanceId)} runs again: ${result.eventsArchived} events archived` +
+      (enqueued.length > 0 ? `, enqueued again: ${enqueued.join(', ')}` : ''),
+  );
+  for (const child of result.resetChildren) printResult(ctx, child);
+}

@@ -1,0 +1,61 @@
+import type { CliContext } from '../context.js';
+import type { DefineCommand } from '../define.js';
+import { CliError, ExitCode } from '../exit-codes.js';
+import { shellQuoted } from '../output/text.js';
+import { duration, payload } from '../values.js';
+
+interface StartOptions {
+  readonly id?: string;
+  readonly version?: string;
+  readonly wait?: boolean;
+  readonly timeout?: number;
+}
+
+export const startCommand: DefineCommand = (program, act) => {
+  program
+    .command('start')
+    .description('start an orchestration')
+    .argument('<orchestration>', 'its name')
+    .argument('[input]', 'JSON; @FILE reads a file, - reads stdin')
+    .option('--id <id>', 'id of the instance (default: a new UUID)')
+    .option('--orchestration-version <version>', "version (default: the workers' policy)")
+    .option('--wait', 'watch it until it has ended')
+    .option('--timeout <duration>', 'with --wait: give up after, e.g. 5m', duration)
+    .action(act(start));
+};
+
+async function start(
+  ctx: CliContext,
+  name: string,
+  inputText: string | undefined,
+  options: StartOptions & { readonly orchestrationVersion?: string },
+): Promise<ExitCode> {
+  if (options.timeout !== undefined && !options.wait) {
+    throw new CliError(ExitCode.usage, '--timeout was given without --wait; expected both');
+  }
+  const input = await payload('the input', inputText, ctx.io);
+  const store = await ctx.open();
+  const id = options.id ?? (await import('uuid')).v7();
+  const [existing] = await store.provider.instanceStates({ instances: [id], endedOnly: false });
+  if (existing) {
+    throw new CliError(
+      ExitCode.refused,
+      `instance ${JSON.stringify(id)} exists already (${existing.orchestrationName}, ${existing.status}); expected an id that is free`,
+    );
+  }
+  const { orchestrationVersion } = options;
+  if (orchestrationVersion === undefined) await store.client.startOrchestration(id, name, input);
+  else await store.client.startOrchestrationVersioned(id, name, input, orchestrationVersion);
+  if (!options.wait) {
+    ctx.print.answer({ instanceId: id }, () => {
+      ctx.print.line(id);
+      ctx.print.note(ctx.print.colors.dim(`follow it with: npx duroxide-drizzle watch ${shellQuoted(id)}`));
+    });
+    return ExitCode.ok;
+  }
+  const { follow } = await import('./watch.js');
+  ctx.print.note(`started ${shellQuoted(id)}`);
+  return follow(ctx, store, id, { timeout: options.timeout, interval: 200, history: true } as Parameters<
+    typeof follow
+  >[3]);
+}

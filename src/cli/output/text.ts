@@ -1,0 +1,61 @@
+/**
+ * Text of users made harmless for a terminal: control characters, which could move the
+ * cursor, hide what follows or change the window's title, are shown as what they are.
+ */
+export function withoutControls(text: string): string {
+  // eslint-disable-next-line no-control-regex -- these are what is looked for
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, (letter) => {
+    const named = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }[letter];
+    return named ?? `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}
+
+/** At most so many characters, with a mark where it was cut. */
+export function shortened(text: string, length: number): string {
+  const letters = [...text];
+  return letters.length <= length ? text : `${letters.slice(0, Math.max(0, length - 1)).join('')}…`;
+}
+
+/** A moment in UTC, to the millisecond where that says something. */
+export function momentText(ms: number): string {
+  if (!Number.isFinite(ms)) return '-';
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString().replace('T', ' ').replace('.000Z', 'Z');
+}
+
+/** A duration in the two largest units that it has. */
+export function durationText(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  const units = [
+    ['d', 86_400_000],
+    ['h', 3_600_000],
+    ['min', 60_000],
+    ['s', 1_000],
+  ] as const;
+  const at = units.findIndex(([, size]) => ms >= size);
+  const [unit, size] = units[at] ?? units[3];
+  const next = units[at + 1];
+  if (next === undefined) return `${Math.floor(ms / 100) / 10} s`;
+  const rest = Math.floor((ms % size) / next[1]);
+  return `${Math.floor(ms / size)} ${unit}${rest > 0 ? ` ${rest} ${next[0]}` : ''}`;
+}
+
+/** Numbers with separators of thousands. */
+export function countText(count: number, isEstimate = false): string {
+  return `${isEstimate ? '~' : ''}${count.toLocaleString('en-US')}`;
+}
+
+/** A payload for people: JSON indented, anything else as it is. */
+export function prettyPayload(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    // Payloads are opaque: those of others need not be JSON.
+    return text;
+  }
+}
+
+/** An id for a command line: quoted where a shell would take it apart. */
+export function shellQuoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,46 @@
+import type { CliContext } from './context.js';
+
+/** Work that is shorter is shown without a bar. */
+const SHOWN_AFTER_MS = 1_000;
+
+/** A bar that moves. */
+export interface Progress {
+  /** So much of the whole is done. */
+  to(done: number): void;
+}
+
+/** Shows a bar on a terminal when the work takes more than a second. */
+export async function withProgress<T>(
+  ctx: CliContext,
+  { what, total }: { readonly what: string; readonly total: number },
+  work: (progress: Progress) => Promise<T>,
+): Promise<T> {
+  if (!ctx.print.isInteractive) return work({ to: () => undefined });
+  const { progress } = await import('@clack/prompts');
+  let bar: ReturnType<typeof progress> | undefined;
+  let done = 0;
+  let shown = 0;
+  const timer = setTimeout(() => {
+    bar = progress({ max: Math.max(1, total), output: process.stderr, signal: ctx.io.signal });
+    bar.start(what);
+    bar.advance(done);
+    shown = done;
+  }, SHOWN_AFTER_MS);
+  try {
+    const result = await work({
+      to: (count) => {
+        done = count;
+        if (!bar || done <= shown) return;
+        bar.advance(done - shown, `${what}: ${done} of ${total}`);
+        shown = done;
+      },
+    });
+    bar?.stop(`${what}: ${done} of ${total}`);
+    return result;
+  } catch (error) {
+    bar?.error(`${what}: stopped after ${done} of ${total}`);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -6,6 +6,7 @@ import { checkInstances } from './check-instances.js';
 import { checkRows } from './check-rows.js';
 import { Findings } from './findings.js';
 import type { CheckScope } from './page.js';
+import { whileReplaying } from '../runtime/registered-orchestrations.js';
 import type { Runtime } from '../runtime/runtime.js';
 import { checkReplays } from './replay-histories.js';
 import type { InvariantReport } from './report.js';
@@ -59,7 +60,8 @@ export async function checkInvariants(db: DrizzleDatabase, options: InvariantOpt
     const findings = new Findings(maxViolations);
     await checkInstances(scope, findings);
     await checkRows(scope, findings);
-    if (options.orchestrations) await checkReplays(scope, options.orchestrations, findings);
+    const { orchestrations } = options;
+    if (orchestrations) await whileReplaying(orchestrations, () => checkReplays(scope, orchestrations, findings));
     return findings.toReport(schema);
   } finally {
     await driver.close();

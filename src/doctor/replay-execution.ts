@@ -1,5 +1,8 @@
+import type { Action } from '../runtime/replay/action.js';
 import { createExecution } from '../runtime/replay/execution.js';
+import { sameDecision } from '../runtime/replay/matching.js';
 import type { TurnOutcome } from '../runtime/replay/turn.js';
+import { isActionEvent } from '../runtime/replay/walker.js';
 import { registeredOrchestration } from '../runtime/registered-orchestrations.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { EventKind, EventOf, HistoryEvent } from '../wire/event.js';
@@ -27,14 +30,6 @@ const TERMINAL: ReadonlySet<EventKind> = new Set([
   'OrchestrationFailed',
   'OrchestrationContinuedAsNew',
 ]);
-/** What the end of an execution adds by itself, before its terminal event. */
-const ADDED_AT_THE_END: ReadonlySet<EventKind> = new Set([
-  'ExternalSubscribedCancelled',
-  'ExternalSubscribedPersistentCancelled',
-  'ActivityCancelRequested',
-  'SubOrchestrationCancelRequested',
-]);
-
 /** Leads the code through a history, its end left out, and compares what it wants then with what is recorded. */
 export async function replayExecution(replay: Replay): Promise<ReplayAnswer> {
   const { runtime, instance, executionId, history, values } = replay;
@@ -45,15 +40,32 @@ export async function replayExecution(replay: Replay): Promise<ReplayAnswer> {
   const end = endAt < 0 ? undefined : (history[endAt] as TerminalEvent);
   if (!createDriver || (end && !isDecisionOfCode(end))) return { kind: 'skipped' };
   const nowMs = history.at(-1)?.timestampMs ?? started.timestampMs;
-  const execution = createExecution({ instance, executionId, createDriver });
-  const outcome = await execution.runCold({
-    history: endAt < 0 ? history : history.slice(0, endAt),
-    messages: [],
-    kvSnapshot: values,
-    now: () => nowMs,
+  const decisions: Action[] = [];
+  const execution = createExecution({
+    instance,
+    executionId,
+    createDriver,
+    // Continue-as-new has no event of its own: it is the end of the history.
+    onDecision: (action) => action.kind !== 'continueAsNew' && decisions.push(action),
   });
-  const problem = differenceOf(outcome, end);
+  const body = endAt < 0 ? history : history.slice(0, endAt);
+  const outcome = await execution.runCold({ history: body, messages: [], kvSnapshot: values, now: () => nowMs });
+  const problem = differenceOf(outcome, end) ?? differentDecision(decisions, body);
   return problem === undefined ? { kind: 'same' } : { kind: 'different', problem };
+}
+
+/** The n-th decision of the code has to be the n-th that was recorded; whatever follows the end of the code included. */
+function differentDecision(decisions: readonly Action[], body: readonly HistoryEvent[]): string | undefined {
+  const recorded = body.filter(isActionEvent);
+  for (let index = 0; index < Math.max(recorded.length, decisions.length); index++) {
+    const [event, decision] = [recorded[index], decisions[index]];
+    if (!event) return `the replay decides more than history records: ${decision?.kind}`;
+    if (!decision) return `the replay does not decide event ${event.eventId}, ${event.kind}`;
+    if (!sameDecision(decision, event)) {
+      return `the replay decides ${decision.kind} where event ${event.eventId} records ${event.kind}`;
+    }
+  }
+  return undefined;
 }
 
 type TerminalEvent = EventOf<'OrchestrationCompleted' | 'OrchestrationFailed' | 'OrchestrationContinuedAsNew'>;
@@ -63,12 +75,10 @@ function isDecisionOfCode(end: TerminalEvent): boolean {
   return end.kind !== 'OrchestrationFailed' || end.details.kind === 'Application';
 }
 
-function differenceOf({ result, historyDelta }: TurnOutcome, end: TerminalEvent | undefined): string | undefined {
+function differenceOf({ result }: TurnOutcome, end: TerminalEvent | undefined): string | undefined {
   if (result.kind === 'failed' && result.details.kind === 'Configuration') {
     return `the replay is nondeterministic: ${result.details.message ?? result.details.resource}`;
   }
-  const extra = historyDelta.find(({ kind }) => !TERMINAL.has(kind) && !(end && ADDED_AT_THE_END.has(kind)));
-  if (extra) return `the replay decides more than history records: ${extra.kind}`;
   const recorded = end ? RECORDED_AS[end.kind] : 'continued';
   const replayed = result.kind === 'cancelled' ? 'failed' : result.kind;
   if (replayed !== recorded) return `the replay ends as ${replayed}, recorded is ${recorded}`;

@@ -1,6 +1,16 @@
 import type { Runtime } from './runtime.js';
 import type { CreateDriver } from './replay/driver.js';
 
+/** Leads code of the runtime through histories, guarded as it is while the runtime runs. */
+export async function whileReplaying<T>(runtime: Runtime, use: () => Promise<T>): Promise<T> {
+  const release = runtime['host'].retain();
+  try {
+    return await use();
+  } finally {
+    release();
+  }
+}
+
 /** Versions in histories that stand for none. */
 const NO_VERSION = new Set(['0.0.0', 'unknown', '']);
 

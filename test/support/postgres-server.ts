@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { chmod, chown, cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -21,6 +21,8 @@ export interface ServerOptions {
    * what `DDZ_POSTGRES_BINARIES` names (another version, in a matrix run).
    */
   readonly binaries?: string;
+  /** A server that was stopped in order: the new one begins as its standby, on a cold copy of its data. */
+  readonly standbyOf?: PostgresServer;
 }
 
 /** A PostgreSQL server of our own, on a free port of the loopback interface. */
@@ -52,15 +54,18 @@ export async function startPostgresServer(options: ServerOptions = {}): Promise<
   );
   const user = await serverUser();
   const dataDir = path.join(root, 'data');
-  await run('mkdir', ['-m', '700', dataDir]);
-  if (user) await chown(dataDir, user.uid, user.gid);
   const as = user ? { uid: user.uid, gid: user.gid } : {};
   const environment = { ...process.env, LC_ALL: 'C.UTF-8', HOME: root };
-  await run(
-    path.join(native, 'bin', 'initdb'),
-    ['-D', dataDir, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
-    { ...as, env: environment, cwd: root },
-  );
+  if (options.standbyOf) await copyForStandby(options.standbyOf, dataDir, user);
+  else {
+    await run('mkdir', ['-m', '700', dataDir]);
+    if (user) await chown(dataDir, user.uid, user.gid);
+    await run(
+      path.join(native, 'bin', 'initdb'),
+      ['-D', dataDir, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
+      { ...as, env: environment, cwd: root },
+    );
+  }
   const port = await freePort();
   let child: ChildProcess | undefined;
   let log = '';
@@ -134,6 +139,24 @@ async function copyBinaries(root: string, source: string): Promise<string> {
   }
   await run('chmod', ['-R', 'a+rX', target]);
   return target;
+}
+
+/** The embedded PostgreSQL has no `pg_basebackup`: a copy of a stopped server does the same. */
+async function copyForStandby(
+  { dataDir: source, port }: PostgresServer,
+  dataDir: string,
+  user: { readonly uid: number; readonly gid: number } | undefined,
+): Promise<void> {
+  await run('cp', ['-a', source, dataDir]);
+  const files = {
+    'standby.signal': '',
+    'postgresql.auto.conf': `primary_conninfo = 'host=127.0.0.1 port=${port} user=postgres'\n`,
+  };
+  for (const [name, text] of Object.entries(files)) {
+    const file = path.join(dataDir, name);
+    await writeFile(file, text);
+    if (user) await chown(file, user.uid, user.gid);
+  }
 }
 
 export async function serverUser(): Promise<{ uid: number; gid: number } | undefined> {

@@ -45,4 +45,11 @@ export const builtInMigrations: readonly Migration[] = [
       'CREATE INDEX "ddz_instances_custom_status" ON "instances" USING btree (left("custom_status", 128) collate "C") WHERE "instances"."custom_status" is not null',
     ],
   },
+  {
+    name: '0002_schedules',
+    statements: [
+      'CREATE TABLE "ddz_schedules" (\n\t"schedule_id" text PRIMARY KEY NOT NULL,\n\t"orchestration" text NOT NULL,\n\t"version" text,\n\t"input" text NOT NULL,\n\t"cron" text,\n\t"time_zone" text NOT NULL,\n\t"every_ms" bigint,\n\t"anchor_ms" bigint NOT NULL,\n\t"catch_up" text NOT NULL,\n\t"max_catch_up" integer NOT NULL,\n\t"grace_ms" bigint NOT NULL,\n\t"overlap" text NOT NULL,\n\t"is_paused" boolean NOT NULL,\n\t"problem" text,\n\t"next_fire_ms" bigint,\n\t"last_fire_ms" bigint,\n\t"last_instance" text,\n\t"fired_count" bigint NOT NULL,\n\t"overlap_count" bigint NOT NULL,\n\t"created_ms" bigint NOT NULL,\n\t"updated_ms" bigint NOT NULL\n)',
+      'CREATE INDEX "ddz_schedules_next" ON "ddz_schedules" USING btree ("next_fire_ms")',
+    ],
+  },
 ];

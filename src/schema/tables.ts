@@ -1,5 +1,6 @@
 import { PgSchema } from 'drizzle-orm/pg-core';
 import { historyArchiveTable } from './ddz-history-archive.js';
+import { schedulesTable } from './ddz-schedules.js';
 import { workersTable } from './ddz-workers.js';
 import { executionsTable } from './executions.js';
 import { historyTable } from './history.js';
@@ -35,6 +36,7 @@ export function makeOwnTables(table: TableFactory) {
   return {
     workers: workersTable(table),
     historyArchive: historyArchiveTable(table),
+    schedules: schedulesTable(table),
   };
 }
 

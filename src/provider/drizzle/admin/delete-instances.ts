@@ -5,10 +5,12 @@ import { inTransaction } from '../transaction.js';
 import { deleteListed, type DeletionOutcome } from './delete-listed.js';
 import { getParentId } from './describe-instances.js';
 import { checkedFilter, type FinishedRoot, finishedRoots } from './filter-instances.js';
-import { getInstanceTree } from './list-instances.js';
+import { instancesOfTrees } from './list-instances.js';
 
 /** A child may start between the look at the tree and the deletion; then the tree is read again. */
 const MAX_TREE_READS = 5;
+/** Roots that are deleted in one transaction: few enough for locks that nobody notices. */
+const GROUP = 50;
 
 const nothing: DeleteResult = {
   instancesDeleted: 0,
@@ -42,44 +44,65 @@ export async function deleteInstance(ctx: ProviderContext, instance: string, for
       `${instance} is a sub-orchestration of ${parent} and cannot be deleted directly: delete its root instance`,
     );
   }
-  return countsOf(operation, await deleteTree(ctx, operation, instance, force));
+  return countsOf(operation, await deleteTrees(ctx, operation, [instance], force));
 }
 
 /**
- * Deletes finished root instances with their descendants, oldest completion first; each
- * root is a transaction of its own. A root is skipped while anything of its tree runs:
- * the cascade is not forced (P:T-14). `limit` counts the roots that were deleted.
+ * Deletes finished root instances with their descendants, oldest completion first, some
+ * roots in a transaction. A root is skipped while anything of its tree runs: the cascade
+ * is not forced (P:T-14). `limit` counts the roots that were deleted.
  */
 export async function deleteInstanceBulk(ctx: ProviderContext, filter: InstanceFilter): Promise<DeleteResult> {
   const operation = 'delete_instance_bulk';
   const checked = checkedFilter(operation, filter);
-  let total = nothing;
-  let roots = 0;
+  const progress: BulkProgress = { total: nothing, roots: 0 };
   let after: FinishedRoot | undefined;
   // By pages, because roots that are skipped must not keep later ones from being reached (C-06).
-  while (roots < checked.limit) {
+  while (progress.roots < checked.limit) {
     const page: readonly FinishedRoot[] = await finishedRoots(ctx, operation, checked, after);
-    for (const root of page) {
-      const outcome = await deleteTree(ctx, operation, root.instance, false);
-      after = root;
-      if (outcome.kind !== 'deleted') continue;
-      total = sum(total, outcome.counts);
-      if (outcome.counts.instancesDeleted > 0 && ++roots === checked.limit) break;
+    for (let done = 0; done < page.length && progress.roots < checked.limit; ) {
+      const group = page.slice(done, done + Math.min(GROUP, checked.limit - progress.roots));
+      await deleteGroup(ctx, operation, group.map(({ instance }) => instance), progress);
+      done += group.length;
     }
     if (page.length === 0) break;
+    after = page.at(-1);
   }
-  return total;
+  return progress.total;
 }
 
-async function deleteTree(
+interface BulkProgress {
+  total: DeleteResult;
+  /** Deleted so far. */
+  roots: number;
+}
+
+/** All the trees together; one by one when one of them may not go. */
+async function deleteGroup(
   ctx: ProviderContext,
   operation: string,
-  root: string,
+  roots: readonly string[],
+  progress: BulkProgress,
+): Promise<void> {
+  const outcome = await deleteTrees(ctx, operation, roots, false);
+  if (outcome.kind === 'deleted') {
+    progress.total = sum(progress.total, outcome.counts);
+    // Roots that somebody else deleted meanwhile do not count; which, only a group of one can tell.
+    progress.roots += Math.min(roots.length, outcome.counts.instancesDeleted);
+  } else if (roots.length > 1) {
+    for (const root of roots) await deleteGroup(ctx, operation, [root], progress);
+  }
+}
+
+async function deleteTrees(
+  ctx: ProviderContext,
+  operation: string,
+  roots: readonly string[],
   force: boolean,
 ): Promise<DeletionOutcome> {
   for (let reads = 1; ; reads++) {
-    const { allIds } = await getInstanceTree(ctx, root);
-    const outcome = await deleteTogether(ctx, operation, allIds, force);
+    const ids = await instancesOfTrees(ctx, roots);
+    const outcome = await deleteTogether(ctx, operation, ids, force);
     if (outcome.kind !== 'orphan' || reads === MAX_TREE_READS) return outcome;
   }
 }

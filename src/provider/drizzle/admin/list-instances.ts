@@ -48,15 +48,20 @@ export function listChildren(ctx: ProviderContext, instance: string): Promise<st
 
 /** The root and all that descend from it, level by level. A root that does not exist stands alone. */
 export async function getInstanceTree(ctx: ProviderContext, rootId: string): Promise<InstanceTree> {
+  return { rootId, allIds: await instancesOfTrees(ctx, [rootId]) };
+}
+
+/** The roots and all that descend from them, level by level. */
+export async function instancesOfTrees(ctx: ProviderContext, roots: readonly string[]): Promise<string[]> {
   // A set: a circle of parents, which only foreign writers could make, must not go on for ever.
-  const all = new Set([rootId]);
-  let level = [rootId];
+  const all = new Set(roots);
+  let level = [...all];
   while (level.length > 0) {
     const children = await readStatement(ctx, 'get_instance_tree', childrenOfAny(ctx), { parents: level });
     level = children.filter((child) => !all.has(child));
     for (const child of level) all.add(child);
   }
-  return { rootId, allIds: [...all] };
+  return [...all];
 }
 
 function childrenOfAny(ctx: ProviderContext) {

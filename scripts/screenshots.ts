@@ -74,7 +74,8 @@ async function interesting(): Promise<{ retried: string; failed: string; waiting
 
 async function take(page: Page, name: string, where: string): Promise<void> {
   await page.goto(dashboard.url + where);
-  await page.waitForFunction('document.querySelector(".skeleton") === null && document.fonts.status === "loaded"');
+  await page.locator('.skeleton').first().waitFor({ state: 'detached' });
+  await page.evaluate('document.fonts.ready');
   await shoot(page, name);
 }
 

@@ -66,7 +66,7 @@ function namesOf(host: string, allowed: DashboardOptions['allowedHosts']): Dashb
 }
 
 function listenError(error: unknown, host: string, port: number): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const { code } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') {
     return new Error(`dashboard: port ${port} of ${host} is in use; give another one`, { cause: error });
   }

@@ -41,6 +41,17 @@ export interface QueueDepths {
   readonly timerQueue: number;
 }
 
+/** What waits in a queue: neither delayed nor locked by somebody. */
+export interface QueueBacklog {
+  readonly queue: 'orchestrator' | 'worker';
+  /** Exact up to 10,000. */
+  readonly ready: number;
+  /** There are more than `ready`; counting stopped. */
+  readonly isAtLeast: boolean;
+  /** Since when the oldest of them could have been taken, Unix ms; `null` when nothing waits. */
+  readonly oldestAtMs: Ms | null;
+}
+
 export interface InstanceTree {
   readonly rootId: string;
   readonly allIds: readonly string[];
@@ -105,6 +116,8 @@ export interface ProviderAdmin {
   getExecutionInfo(instance: string, executionId: number): Promise<ExecutionInfo>;
   getSystemMetrics(): Promise<SystemMetrics>;
   getQueueDepths(): Promise<QueueDepths>;
+  /** Depth and age of both queues, at a bounded cost: one statement, whatever waits. */
+  getQueueBacklogs(): Promise<QueueBacklog[]>;
   /** Oldest first. */
   listChildren(instance: string): Promise<string[]>;
   getParentId(instance: string): Promise<string | null>;

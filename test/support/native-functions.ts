@@ -235,6 +235,7 @@ export class NativeFunctions {
     | 'readHistoryWithExecutionId'
     | 'listInstancesPage'
     | 'countByStatus'
+    | 'getQueueBacklogs'
     | 'workers'
     | 'recordWorker'
     | 'resetInstance'

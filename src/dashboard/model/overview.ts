@@ -70,11 +70,14 @@ export class Overview {
   }
 
   private async queues(): Promise<QueueView[]> {
-    const { orchestratorQueue, workerQueue } = await this.provider.asManagement().getQueueDepths();
-    return [
-      { name: 'orchestrator', ready: orchestratorQueue, exact: true, oldestAgeMs: null },
-      { name: 'worker', ready: workerQueue, exact: true, oldestAgeMs: null },
-    ];
+    const backlogs = await this.provider.asManagement().getQueueBacklogs();
+    const nowMs = this.provider.nowMs();
+    return backlogs.map(({ queue, ready, isAtLeast, oldestAtMs }) => ({
+      name: queue,
+      ready,
+      exact: !isAtLeast,
+      oldestAgeMs: oldestAtMs === null ? null : Math.max(0, nowMs - oldestAtMs),
+    }));
   }
 
   private async workers(): Promise<WorkerView[]> {

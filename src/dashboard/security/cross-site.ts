@@ -15,9 +15,11 @@ export function problemOfOrigin(request: Request): string | undefined {
   if (site !== null) return site === 'same-origin' || site === 'none' ? undefined : 'it comes from another site';
   const origin = headers.get('origin');
   if (origin === null) return undefined; // no browser
-  return hostOfOrigin(origin) === hostName(headers.get('host')) ? undefined : 'it comes from another origin';
+  return isSameHost(origin, request) ? undefined : 'it comes from another origin';
 }
 
-function hostOfOrigin(origin: string): string | undefined {
-  return URL.canParse(origin) ? hostName(new URL(origin).host) : undefined;
+/** By name only: a proxy in front of us may have changed scheme and port. */
+function isSameHost(origin: string, request: Request): boolean {
+  const ours = hostName(request.headers.get('host') ?? new URL(request.url).host);
+  return ours !== undefined && URL.canParse(origin) && hostName(new URL(origin).host) === ours;
 }

@@ -82,7 +82,7 @@ function optionsFor(width: number): uPlot.Options {
     padding: [12, 8, 0, 0],
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(4, Math.ceil(max * 1.15))] } },
     axes: [
-      { ...axis, grid: { show: false }, values: (_plot, at) => at.map(clockText), space: 70 },
+      { ...axis, grid: { show: false }, size: 28, values: (_plot, at) => at.map(clockText), space: 70 },
       { ...axis, size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000] },
     ],
     series: [

@@ -18,6 +18,7 @@ import {
 import { listInstancesPage } from './list-instances-page.js';
 import { getQueueDepths, getSystemMetrics } from './metrics.js';
 import { pruneExecutions, pruneExecutionsBulk } from './prune-executions.js';
+import { getQueueBacklogs } from './queue-backlogs.js';
 import { resetInstance } from './reset-instance.js';
 import { listWorkers, recordWorker } from './workers.js';
 
@@ -64,6 +65,10 @@ export class DrizzleProviderAdmin implements ProviderAdmin {
 
   getQueueDepths() {
     return getQueueDepths(this.ctx);
+  }
+
+  getQueueBacklogs() {
+    return getQueueBacklogs(this.ctx);
   }
 
   listChildren(instance: string) {

@@ -15,8 +15,10 @@ const layers = {
   },
   provider: { pattern: 'src/provider', imports: ['wire', 'base'] },
   replay: { pattern: 'src/runtime/replay', imports: ['wire', 'base'] },
-  runtime: { pattern: 'src/runtime', imports: ['replay', 'provider', 'client', 'wire', 'base'] },
-  client: { pattern: 'src/client', imports: ['provider', 'wire', 'base'] },
+  // Fire times of schedules and what follows from them: pure, for the client and the runtime.
+  schedule: { pattern: 'src/schedule', imports: ['provider', 'wire', 'base'] },
+  runtime: { pattern: 'src/runtime', imports: ['schedule', 'replay', 'provider', 'client', 'wire', 'base'] },
+  client: { pattern: 'src/client', imports: ['schedule', 'provider', 'wire', 'base'] },
   typed: { pattern: 'src/typed', imports: ['client', 'runtime', 'replay', 'provider', 'wire', 'base'] },
   otel: { pattern: 'src/otel', imports: ['provider', 'wire', 'base'] },
   conformance: { pattern: 'src/conformance', imports: ['provider', 'wire', 'base'] },

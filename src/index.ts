@@ -118,6 +118,19 @@ export type { EventBody, EventEnvelope, EventKind, EventOf, HistoryEvent } from 
 export type { WorkItem, WorkItemKind, WorkItemOf } from './wire/work-item.js';
 
 export { Client, type ClientOptions } from './client/client.js';
+export type { ScheduleChanges, ScheduleInfo, ScheduleOptions, Schedules } from './client/schedules.js';
+export { ScheduleError, type ScheduleTiming } from './schedule/definition.js';
+export type {
+  CatchUp,
+  ChangeSchedule,
+  FiredSchedules,
+  Overlap,
+  ScheduleDecision,
+  ScheduleDefinition,
+  ScheduleFacts,
+  ScheduleStore,
+  StoredSchedule,
+} from './provider/schedules.js';
 export type { EventDefinition, OrchestrationReference } from './client/definition.js';
 export {
   ActivityError,

@@ -23,6 +23,7 @@ import {
 import { cancelMessage, signalMessage, startMessage } from './messages.js';
 import type { HandleAccess, WaitOptions } from './orchestration-handle.js';
 import { OrchestrationHandle } from './orchestration-handle.js';
+import { Schedules } from './schedules.js';
 import { SharedPoll } from './shared-poll.js';
 import type { StartOptions } from './start-options.js';
 import { checkedReference, typedStartMessage } from './start-options.js';
@@ -57,6 +58,8 @@ export class Client {
   private readonly states: SharedPoll<string, InstanceState | undefined>;
   private readonly values: SharedPoll<{ instance: string; key: string }, string | null>;
   private readonly handles: HandleAccess;
+  /** Orchestrations that are started at certain times. */
+  readonly schedules: Schedules;
 
   /** @throws TypeError without a provider */
   constructor(provider: Provider, options: ClientOptions = {}) {
@@ -81,6 +84,7 @@ export class Client {
       () => provider.activityTransactions?.()?.refuseInside('get_kv_value'),
     );
     this.handles = this.handleAccess();
+    this.schedules = new Schedules(provider, this.maxPayloadBytes);
   }
 
   // ---- Definitions

@@ -5,6 +5,7 @@ import type { ActivityTransactions } from './activity-transactions.js';
 import type { ProviderAdmin } from './admin.js';
 import type { LockThread, LockThreadOptions } from './lock-thread.js';
 import type { ProviderError } from './provider-error.js';
+import type { ScheduleStore } from './schedules.js';
 
 /** A duration or a moment in milliseconds, as the field's name says. */
 export type Ms = number;
@@ -242,6 +243,9 @@ export interface Provider {
    * `undefined`, where the storage has no transactions that an application could join.
    */
   activityTransactions?(): ActivityTransactions | undefined;
+
+  /** Where schedules are kept; absent, or `undefined`, where the storage keeps none. */
+  schedules?(): ScheduleStore | undefined;
 
   /** The idle probe: one statement for both queues. */
   due(): Promise<Due>;

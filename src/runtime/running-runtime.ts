@@ -14,6 +14,7 @@ import { tellOfItself } from './heartbeat.js';
 import { IdleProbe } from './idle-probe.js';
 import { OrchestrationDispatcher } from './orchestration-dispatcher.js';
 import { RuntimeLocks } from './runtime-locks.js';
+import { ScheduleLoop } from './schedule-loop.js';
 import { SessionManager } from './session-manager.js';
 import { systemActivities } from './system-activities.js';
 import type { WriteTrace } from './tracing/trace-record.js';
@@ -134,6 +135,8 @@ export class RunningRuntime {
     if (this.runsOrchestrations) this.loops.push(this.orchestrationLoop.run());
     if (this.runsActivities) this.loops.push(this.workerLoop.run(), this.sessions.run());
     if (this.loops.length > 0) this.loops.push(this.probe.run());
+    const schedules = this.runsOrchestrations ? this.core.provider.schedules?.() : undefined;
+    if (schedules) this.loops.push(new ScheduleLoop(this.core, schedules).run());
     this.loops.push(pollGauges(this.core), this.heartbeats());
   }
 

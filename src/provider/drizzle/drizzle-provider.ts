@@ -2,6 +2,7 @@ import { PACKAGE_VERSION } from '../../base/package-version.js';
 import type { HistoryEvent } from '../../wire/event.js';
 import type { WorkItem } from '../../wire/work-item.js';
 import type { ProviderAdmin } from '../admin.js';
+import type { ScheduleStore } from '../schedules.js';
 import { announcingAdmin } from '../announcing-admin.js';
 import type {
   Abandon,
@@ -48,6 +49,7 @@ import { renewWorkItemLocks } from './operations/renew-work-item-locks.js';
 import { type ScopeOptions, transactionScope } from './operations/scope/transaction-scope.js';
 import { cleanupOrphanedSessions, type RenewSessionLock, renewSessionLock } from './operations/sessions.js';
 import type { ConnectOptions, DrizzleProviderOptions } from './options.js';
+import { DrizzleScheduleStore } from './schedules/schedule-store.js';
 
 /** The options of an embedded database. */
 export interface EmbeddedOptions extends DrizzleProviderOptions {
@@ -65,6 +67,7 @@ export class DrizzleProvider implements Provider {
   private readonly admin: ProviderAdmin;
   private readonly endings: Endings;
   private readonly transactions: ActivityTransactions;
+  private readonly scheduleStore: ScheduleStore;
   private readonly deletionListeners = new Set<() => void>();
   private closing: Promise<void> | undefined;
 
@@ -72,6 +75,7 @@ export class DrizzleProvider implements Provider {
     this.ctx = parts.ctx;
     this.admin = this.announcing(new DrizzleProviderAdmin(parts.ctx));
     this.endings = new Endings(parts.ctx.logger);
+    this.scheduleStore = new DrizzleScheduleStore(parts.ctx, parts.notifications);
     const scopeOf = (tx: unknown) => this.scopeOf(tx, { acksSilently: true });
     this.transactions = new DrizzleActivityTransactions({ ctx: parts.ctx, db: parts.db, scopeOf });
   }
@@ -176,6 +180,10 @@ export class DrizzleProvider implements Provider {
 
   activityTransactions(): ActivityTransactions {
     return this.transactions;
+  }
+
+  schedules(): ScheduleStore {
+    return this.scheduleStore;
   }
 
   due() {

@@ -20,6 +20,8 @@ const DEAF_RETRY_MS: Ms = 300_000;
 
 const PAYLOADS: Readonly<Record<QueueName, string>> = { orchestrator: 'o', worker: 'w' };
 const QUEUES: readonly QueueName[] = ['orchestrator', 'worker'];
+/** Schedules were added, changed or removed. */
+const SCHEDULES = 's';
 
 const notify = compile(sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')})`, noRow);
 
@@ -47,7 +49,8 @@ export interface NotificationsOptions {
 export class Notifications {
   private readonly channel: string;
   private readonly listeners = new Set<WakeUpListener>();
-  private readonly senders: Readonly<Record<QueueName, ThrottledSender>>;
+  private readonly scheduleListeners = new Set<() => void>();
+  private readonly senders: Readonly<Record<QueueName | 'schedules', ThrottledSender>>;
   private subscription: Subscription | undefined;
   private echo: { readonly payload: string; readonly timer: NodeJS.Timeout } | undefined;
   private retry: NodeJS.Timeout | undefined;
@@ -57,9 +60,12 @@ export class Notifications {
 
   constructor(private readonly options: NotificationsOptions) {
     this.channel = notifyChannel(options.schema);
-    const sender = (queue: QueueName) =>
-      new ThrottledSender(() => this.send(PAYLOADS[queue]), options.logger);
-    this.senders = { orchestrator: sender('orchestrator'), worker: sender('worker') };
+    const sender = (payload: string) => new ThrottledSender(() => this.send(payload), options.logger);
+    this.senders = {
+      orchestrator: sender(PAYLOADS.orchestrator),
+      worker: sender(PAYLOADS.worker),
+      schedules: sender(SCHEDULES),
+    };
   }
 
   /** Whether notifications of other processes arrive. */
@@ -85,11 +91,29 @@ export class Notifications {
     };
   }
 
+  /** Schedules changed by this process: tells this one and the others. */
+  schedulesChanged(): void {
+    this.tellOfSchedules();
+    if (this.options.enabled && !this.closed) this.senders.schedules.request();
+  }
+
+  /** Heard of other processes only while somebody listens for wake-ups. */
+  onSchedulesChanged(listener: () => void): () => void {
+    const entry = () => listener();
+    this.scheduleListeners.add(entry);
+    return () => void this.scheduleListeners.delete(entry);
+  }
+
   /** Sends what is held back and stops listening. */
   async close(): Promise<void> {
     this.closed = true;
     this.listeners.clear();
-    await Promise.all([...QUEUES.map((queue) => this.senders[queue].flush()), this.stopListening()]);
+    this.scheduleListeners.clear();
+    await Promise.all([...Object.values(this.senders).map((sender) => sender.flush()), this.stopListening()]);
+  }
+
+  private tellOfSchedules(): void {
+    for (const listener of this.scheduleListeners) listener();
   }
 
   private tell(queue: QueueName): boolean {
@@ -124,6 +148,7 @@ export class Notifications {
       this.listening = true;
       return;
     }
+    if (payload === SCHEDULES) this.tellOfSchedules();
     const queue = QUEUES.find((name) => PAYLOADS[name] === payload);
     if (queue) this.tell(queue);
   }
@@ -131,6 +156,7 @@ export class Notifications {
   /** Work may have come while nobody listened. And a connection that says LISTEN may still be deaf. */
   private connected(): void {
     for (const queue of QUEUES) this.tell(queue);
+    this.tellOfSchedules();
     this.forgetEcho();
     const payload = randomUUID();
     const { echoTimeoutMs = ECHO_TIMEOUT_MS } = this.options;

@@ -1,0 +1,236 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Ms } from '../../provider.js';
+import type {
+  ChangeSchedule,
+  FiredSchedules,
+  ScheduleDecision,
+  ScheduleDefinition,
+  ScheduleFacts,
+  ScheduleStore,
+  StoredSchedule,
+} from '../../schedules.js';
+import { isMissingTable, missingTable } from '../admin/own-tables.js';
+import type { ProviderContext } from '../context.js';
+import type { Transaction } from '../executor.js';
+import type { Notifications } from '../notifications.js';
+import { insertIntoOrchestratorQueue, orchestratorRow, orchestratorRows } from '../operations/queue-rows.js';
+import { booleanCell, noRow, optionalIntegerCell, textCell } from '../statement.js';
+import { inTransaction, readStatement, runStatement } from '../transaction.js';
+import { definitionColumns, definitionValues, scheduleColumns, scheduleOf } from './rows.js';
+
+/** Schedules fired in one transaction; the others follow in the next one. */
+const BATCH = 50;
+
+const value = (name: string) => sql.placeholder(name);
+
+/** {@link ScheduleStore} in `ddz_schedules`. */
+export class DrizzleScheduleStore implements ScheduleStore {
+  constructor(
+    private readonly ctx: ProviderContext,
+    private readonly notifications: Notifications,
+  ) {}
+
+  async add(
+    id: string,
+    definition: ScheduleDefinition,
+    { isPaused, nextFireMs }: Pick<StoredSchedule, 'isPaused' | 'nextFireMs'>,
+  ): Promise<boolean> {
+    const names = definitionColumns.map(([name]) => name);
+    const statement = this.statement(
+      'add',
+      (table) => sql`insert into ${table} (schedule_id, ${sql.raw(names.join(', '))}, is_paused, next_fire_ms,
+          fired_count, overlap_count, created_ms, updated_ms)
+        values (${value('id')}, ${sql.join(
+          definitionColumns.map(([name, type]) => sql`${value(name)}::${sql.raw(type)}`),
+          sql`, `,
+        )}, ${value('isPaused')}::boolean, ${value('next')}::bigint, 0, 0, ${value('now')}::bigint, ${value('now')}::bigint)
+        on conflict (schedule_id) do nothing returning schedule_id`,
+      ([stored]) => textCell(stored),
+    );
+    const values = { id, ...definitionValues(definition), isPaused, next: nextFireMs };
+    const stored = await this.guarded('create_schedule', () =>
+      runStatement(this.ctx, 'create_schedule', statement, (nowMs) => ({ ...values, now: nowMs })),
+    );
+    if (stored.length > 0) this.changed();
+    return stored.length > 0;
+  }
+
+  async find(id: string): Promise<StoredSchedule | undefined> {
+    const statement = this.statement(
+      'find',
+      (table) => sql`select ${scheduleColumns} from ${table} where schedule_id = ${value('id')}`,
+      scheduleOf,
+    );
+    const [schedule] = await this.guarded('get_schedule', () =>
+      readStatement(this.ctx, 'get_schedule', statement, { id }),
+    );
+    return schedule;
+  }
+
+  list(): Promise<StoredSchedule[]> {
+    const statement = this.statement(
+      'list',
+      (table) => sql`select ${scheduleColumns} from ${table} order by schedule_id collate "C"`,
+      scheduleOf,
+    );
+    return this.guarded('list_schedules', () => readStatement(this.ctx, 'list_schedules', statement));
+  }
+
+  async change(id: string, change: ChangeSchedule): Promise<readonly string[] | undefined> {
+    const statement = this.statement(
+      'lock',
+      (table) => sql`select ${scheduleColumns} from ${table} where schedule_id = ${value('id')} for update`,
+      scheduleOf,
+    );
+    const started = await this.guarded('change_schedule', () =>
+      inTransaction(this.ctx, 'change_schedule', async (tx, nowMs) => {
+        const [stored] = await tx.run(statement, { id });
+        if (!stored) return undefined;
+        const decision = change(stored, { nowMs, isLastRunning: await this.isRunning(tx, stored) });
+        return this.carryOut(tx, stored, decision, nowMs);
+      }),
+    );
+    if (started) this.changed();
+    this.woken(started ?? []);
+    return started;
+  }
+
+  async remove(id: string): Promise<boolean> {
+    const statement = this.statement(
+      'remove',
+      (table) => sql`delete from ${table} where schedule_id = ${value('id')} returning schedule_id`,
+      ([removed]) => textCell(removed),
+    );
+    const removed = await this.guarded('delete_schedule', () =>
+      runStatement(this.ctx, 'delete_schedule', statement, { id }),
+    );
+    if (removed.length > 0) this.changed();
+    return removed.length > 0;
+  }
+
+  async fireDue(
+    decide: (stored: StoredSchedule, facts: ScheduleFacts) => ScheduleDecision,
+  ): Promise<FiredSchedules> {
+    const operation = 'fire_schedules';
+    // Most looks find nothing: they lock nothing, and are no transaction.
+    const before = await this.guarded(operation, () => this.nextFireMs());
+    if (before === null || before > this.ctx.clock.nowMs()) return { started: [], nextFireMs: before };
+    const due = this.statement(
+      'due',
+      (table) => sql`select ${scheduleColumns} from ${table} where next_fire_ms <= ${value('now')}::bigint
+        order by next_fire_ms limit ${sql.raw(String(BATCH))} for update skip locked`,
+      scheduleOf,
+    );
+    const fired = await this.guarded(operation, () =>
+      inTransaction(this.ctx, operation, async (tx, nowMs) => {
+        const started: string[] = [];
+        for (const stored of await tx.run(due, { now: nowMs })) {
+          const decision = decide(stored, { nowMs, isLastRunning: await this.isRunning(tx, stored) });
+          started.push(...(await this.carryOut(tx, stored, decision, nowMs)));
+        }
+        const [next = null] = await tx.run(this.nextStatement());
+        return { started, nextFireMs: next };
+      }),
+    );
+    this.woken(fired.started);
+    return fired;
+  }
+
+  onChanged(listener: () => void): () => void {
+    return this.notifications.onSchedulesChanged(listener);
+  }
+
+  private async nextFireMs(): Promise<Ms | null> {
+    const [next = null] = await readStatement(this.ctx, 'next_schedule', this.nextStatement());
+    return next;
+  }
+
+  private nextStatement() {
+    return this.statement(
+      'next',
+      (table) => sql`select min(next_fire_ms) from ${table}`,
+      ([next]) => optionalIntegerCell(next),
+    );
+  }
+
+  /** Only a schedule that cares is asked about. */
+  private async isRunning(tx: Transaction, { overlap, lastInstance }: StoredSchedule): Promise<boolean> {
+    if (overlap !== 'skip' || lastInstance === null) return false;
+    const { instances, executions, orchestratorQueue } = this.ctx.tables;
+    const statement = this.statement(
+      'running',
+      () => sql`select exists (
+          select from ${instances} i join ${executions} e
+            on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id
+          where i.instance_id = ${value('instance')} and e.status not in ('Completed', 'Failed')
+        ) or (
+          not exists (select from ${instances} i where i.instance_id = ${value('instance')})
+          and exists (select from ${orchestratorQueue} q where q.instance_id = ${value('instance')})
+        )`,
+      ([running]) => booleanCell(running),
+    );
+    const [running = false] = await tx.run(statement, { instance: lastInstance });
+    return running;
+  }
+
+  private async carryOut(
+    tx: Transaction,
+    { id, ...stored }: StoredSchedule,
+    { starts, after, overlaps, definition = stored }: ReturnType<ChangeSchedule>,
+    nowMs: Ms,
+  ): Promise<readonly string[]> {
+    const update = this.statement(
+      'update',
+      (table) => sql`update ${table} set ${sql.join(
+        definitionColumns.map(([name, type]) => sql`${sql.raw(name)} = ${value(name)}::${sql.raw(type)}`),
+        sql`, `,
+      )}, is_paused = ${value('isPaused')}::boolean, problem = ${value('problem')}::text,
+        next_fire_ms = ${value('next')}::bigint, last_fire_ms = ${value('last')}::bigint,
+        last_instance = ${value('lastInstance')}::text, fired_count = fired_count + ${value('fired')}::bigint,
+        overlap_count = overlap_count + ${value('overlaps')}::bigint, updated_ms = ${value('now')}::bigint
+        where schedule_id = ${value('id')}`,
+      noRow,
+    );
+    await tx.run(update, {
+      id,
+      ...definitionValues(definition),
+      isPaused: after.isPaused,
+      problem: after.problem,
+      next: after.nextFireMs,
+      last: after.lastFireMs,
+      lastInstance: after.lastInstance,
+      fired: starts.length,
+      overlaps,
+      now: nowMs,
+    });
+    if (starts.length > 0) {
+      const insert = this.ctx.statement('enqueue: orchestrator', () => insertIntoOrchestratorQueue(this.ctx), noRow);
+      await tx.run(insert, orchestratorRows(starts.map((item) => orchestratorRow(item)), nowMs));
+    }
+    return starts.map(({ instance }) => instance);
+  }
+
+  private changed(): void {
+    this.notifications.schedulesChanged();
+  }
+
+  private woken(started: readonly string[]): void {
+    if (started.length > 0) this.ctx.wake('orchestrator');
+  }
+
+  private statement<Row>(
+    key: string,
+    build: (table: SQL) => SQL,
+    decode: Parameters<typeof this.ctx.statement<Row>>[2],
+  ) {
+    return this.ctx.statement(`schedules: ${key}`, () => build(sql`${this.ctx.ownTables.schedules}`), decode);
+  }
+
+  private async guarded<T>(operation: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw isMissingTable(error) ? missingTable(operation, this.ctx, 'ddz_schedules') : error;
+    }
+  }
+}

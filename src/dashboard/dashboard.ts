@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { Client } from '../client/client.js';
@@ -39,6 +40,7 @@ export interface Dashboard {
 export function createDashboard(options: DashboardOptions): Dashboard {
   const resolved = resolveDashboardOptions(options);
   const closing = new AbortController();
+  setMaxListeners(0, closing.signal); // one per open page
   const { provider, clock, logger } = resolved;
   const context: DashboardContext = {
     options: resolved,

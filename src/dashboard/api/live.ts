@@ -51,33 +51,37 @@ export function addLive(app: DashboardApp, context: DashboardContext): void {
     if (open >= MAX_STREAMS) {
       throw new Problem(503, 'too_many_pages', `More than ${MAX_STREAMS} pages are open; close some.`);
     }
-    return streamSSE(c, async (sse) => {
-      open++;
-      const inbox = new Inbox();
-      const stop = poll.watch(key, create, (name, data) => inbox.put({ event: name, data: JSON.stringify(data) }));
-      const end = () => inbox.end();
-      sse.onAbort(end);
-      closing.addEventListener('abort', end);
-      const breath = setInterval(() => inbox.put(undefined), BREATH_MS);
-      breath.unref();
-      try {
-        if (closing.aborted) return;
-        await sse.write(': open\n\n');
-        for (;;) {
-          const batch = await inbox.take();
-          if (batch === undefined) return;
-          for (const message of batch) {
-            if (message) await sse.writeSSE(message);
-            else await sse.write(': still here\n\n');
+    return streamSSE(
+      c,
+      async (sse) => {
+        open++;
+        const inbox = new Inbox();
+        const stop = poll.watch(key, create, (name, data) => inbox.put({ event: name, data: JSON.stringify(data) }));
+        const end = () => inbox.end();
+        sse.onAbort(end);
+        closing.addEventListener('abort', end);
+        const breath = setInterval(() => inbox.put(undefined), BREATH_MS);
+        breath.unref();
+        try {
+          if (closing.aborted) return;
+          await sse.write(': open\n\n');
+          for (;;) {
+            const batch = await inbox.take();
+            if (batch === undefined) return;
+            for (const message of batch) {
+              if (message) await sse.writeSSE(message);
+              else await sse.write(': still here\n\n');
+            }
           }
+        } finally {
+          open--;
+          clearInterval(breath);
+          closing.removeEventListener('abort', end);
+          stop();
         }
-      } finally {
-        open--;
-        clearInterval(breath);
-        closing.removeEventListener('abort', end);
-        stop();
-      }
-    });
+      },
+      async (error) => options.logger.warn({ error }, 'dashboard: a stream broke off'),
+    );
   }
 }
 

@@ -1,6 +1,11 @@
-import { InstanceNotFoundError, InstanceRunningError, SubOrchestrationDeleteError } from '../../client/errors.js';
-import { ArgumentError, InvalidInputError } from '../../client/errors.js';
-import { ProviderError } from '../../provider/provider-error.js';
+import {
+  ArgumentError,
+  InstanceNotFoundError,
+  InstanceRunningError,
+  InvalidInputError,
+  SubOrchestrationDeleteError,
+} from '../../client/errors.js';
+import { ProviderError, UnsupportedError } from '../../provider/provider-error.js';
 
 /** A request that cannot be answered as it was meant: the status, a code to branch on, and a sentence to show. */
 export class Problem extends Error {
@@ -35,15 +40,22 @@ export function problemOf(error: unknown): Problem {
     return new Problem(409, 'running', 'The instance still runs: cancel it first, or force the deletion.', because);
   }
   if (error instanceof SubOrchestrationDeleteError) return new Problem(409, 'child', error.message, because);
+  if (error instanceof UnsupportedError) return new Problem(501, 'unsupported', error.message, because);
   if (ProviderError.is(error)) return problemOfProvider(error);
   return new Problem(500, 'internal', 'Something went wrong on the server; its log says what.', because);
 }
 
 function problemOfProvider(error: ProviderError): Problem {
   const because = { cause: error };
-  if (error.retryable) {
-    return new Problem(503, 'store_unavailable', 'The database does not answer at the moment.', because);
+  // Without a driver's error behind it, the operation refused of its own accord, and says why.
+  if (error.cause === undefined) {
+    if (/not found/i.test(error.reason)) return new Problem(404, 'not_found', error.reason, because);
+    if (error.operation === 'list_instances_page') {
+      return new Problem(400, 'bad_request', `The list cannot be read so: ${error.reason}.`, because);
+    }
+    if (error.operation === 'reset_instance') return new Problem(409, 'not_retried', error.reason, because);
   }
-  if (/not found/i.test(error.reason)) return new Problem(404, 'not_found', error.reason, because);
-  return new Problem(500, 'store_failed', `The database refused: ${error.message}`, because);
+  return error.retryable
+    ? new Problem(503, 'store_unavailable', 'The database does not answer at the moment.', because)
+    : new Problem(500, 'store_failed', `The database refused: ${error.message}`, because);
 }

@@ -9,6 +9,9 @@ export const connection = signal<Connection>('off');
 /** Why, while it is `trouble`. */
 export const troubleText = signal('');
 
+/** After a refusal the stream is tried again, in ms. */
+const REOPEN_MS = 10_000;
+
 const NAMES = ['overview', 'list', 'history', 'instance', 'gone', 'trouble', 'recovered'] as const;
 type Handlers = { readonly [K in keyof LiveMessages]?: (data: LiveMessages[K]) => void };
 
@@ -23,6 +26,7 @@ export function useLive(address: string | null, handlers: Handlers, onReopen: ()
     if (address === null) return;
     let source: EventSource | undefined;
     let wasOpen = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const open = () => {
       connection.value = 'connecting';
       source = new EventSource(address);
@@ -31,7 +35,11 @@ export function useLive(address: string | null, handlers: Handlers, onReopen: ()
         if (wasOpen) latest.current.onReopen();
         wasOpen = true;
       };
-      source.onerror = () => (connection.value = 'lost');
+      source.onerror = () => {
+        connection.value = 'lost';
+        // The browser comes back by itself unless it was refused.
+        if (source?.readyState === EventSource.CLOSED) timer = setTimeout(reopen, REOPEN_MS);
+      };
       for (const name of NAMES) source.addEventListener(name, (event) => hear(name, event.data as string));
     };
     const hear = (name: keyof LiveMessages, text: string) => {
@@ -44,7 +52,12 @@ export function useLive(address: string | null, handlers: Handlers, onReopen: ()
       if (name === 'recovered') latest.current.onReopen();
       (latest.current.handlers[name] as ((data: unknown) => void) | undefined)?.(data);
     };
+    const reopen = () => {
+      source?.close();
+      open();
+    };
     const close = () => {
+      clearTimeout(timer);
       source?.close();
       source = undefined;
       connection.value = 'off';

@@ -35,7 +35,7 @@ function Instance({ id }: { id: string }) {
     history.reload();
   };
   useLive(
-    detail.value ? addressOf('/api/live/instance', { id }) : null,
+    detail.error?.status === 404 ? null : addressOf('/api/live/instance', { id }),
     {
       instance: (parts) => detail.set((old) => ({ ...old, ...parts })),
       history: ({ nowMs: _, ...fresh }) => {

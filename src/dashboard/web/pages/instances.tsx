@@ -61,7 +61,7 @@ export function InstancesPage() {
           <Skeleton lines={12} label="Loading instances" />
         )}
       </section>
-      {value && <Pager page={value} />}
+      {value && <Pager page={value} since={query['createdAfter']} />}
     </main>
   );
 }
@@ -84,7 +84,7 @@ function Rows({ page }: { page: InstancePageView }) {
   );
 }
 
-function Pager({ page }: { page: InstancePageView }) {
+function Pager({ page, since }: { page: InstancePageView; since: string | number | undefined }) {
   const after = params.value.get('after');
   return (
     <nav class="pager" aria-label="Pages">
@@ -92,7 +92,7 @@ function Pager({ page }: { page: InstancePageView }) {
       <span class="grow" />
       {after !== null && (
         <>
-          <button class="button" type="button" onClick={() => setParams({ after: undefined })}>
+          <button class="button" type="button" onClick={() => setParams({ after: undefined, at: undefined })}>
             Newest
           </button>
           <button class="button" type="button" onClick={() => history.back()}>
@@ -101,7 +101,13 @@ function Pager({ page }: { page: InstancePageView }) {
         </>
       )}
       {page.next !== null && (
-        <button class="button" type="button" onClick={() => setParams({ after: page.next ?? undefined })}>
+        <button
+          class="button"
+          type="button"
+          onClick={() =>
+            setParams({ after: page.next ?? undefined, at: since === undefined ? undefined : String(since) })
+          }
+        >
           {page.rows.length < PAGE ? 'Search older ones' : 'Older'} <Icon name="chevron" size={12} />
         </button>
       )}
@@ -121,7 +127,9 @@ function queryOf(search: URLSearchParams): Record<string, string | number | unde
   const text = (name: string) => search.get(name) ?? undefined;
   const span = SPANS[search.get('since') ?? ''];
   // Cut to the minute: a query that changes every millisecond would never be answered.
-  const since = span === undefined ? undefined : Math.floor((Date.now() - span) / 60_000) * 60_000;
+  const sliding = span === undefined ? undefined : Math.floor((Date.now() - span) / 60_000) * 60_000;
+  // A cursor belongs to the very moment that its page began with.
+  const since = search.has('after') && search.has('at') ? Number(search.get('at')) : sliding;
   return {
     status: text('status'),
     id: text('id'),

@@ -1,0 +1,104 @@
+import type { FailpointProxy, SeenStatement } from '../../support/failpoints.js';
+import type { Counts } from './counts.js';
+import { pause, type Random } from './random.js';
+import type { Slot, World } from './world.js';
+
+/** What is done when a failpoint is reached; the weights say how often. */
+const ACTIONS = [
+  ['cut', 12],
+  ['lost commit', 4],
+  ['stall', 1],
+  ['kill', 2],
+] as const;
+type Action = (typeof ACTIONS)[number][0];
+
+/** How long the least-met statement is waited for, before any will do. */
+const PICKY_MS = 120;
+/** How long a failpoint waits for any statement at all. */
+const PATIENCE_MS = 2_000;
+
+export interface FailpointFaults {
+  readonly world: World;
+  readonly counts: Counts;
+  readonly random: Random;
+  /** Mean pause between two faults of one process, in ms. */
+  readonly meanPauseMs: number;
+  readonly mayGoOn: () => boolean;
+}
+
+/** Meets one process, again and again, before or after a statement: the one that was met least so far. */
+export async function meetWorker(params: FailpointFaults, slot: Slot): Promise<void> {
+  const { world, counts, random, mayGoOn } = params;
+  while (mayGoOn()) {
+    await pause(random.exponential(params.meanPauseMs));
+    const action = random.weighted(ACTIONS);
+    const met = await meet(params, slot.proxy, action);
+    if (met) {
+      count(counts, `${action} ${met.when === 'before' ? 'before' : 'after'} a statement of a worker`);
+      if (action === 'stall') await pause(random.between(50, 900));
+      if (action === 'kill') {
+        await slot.process.kill();
+        slot.proxy.cut();
+        world.respawn(slot);
+        await slot.process.ready;
+        continue;
+      }
+    }
+    slot.proxy.cut();
+  }
+}
+
+/** The same for the calls of clients, which cannot be killed. */
+export async function meetClients(params: FailpointFaults): Promise<void> {
+  const { world, counts, random, mayGoOn } = params;
+  while (mayGoOn()) {
+    await pause(random.exponential(params.meanPauseMs * 2));
+    const action = random.weighted([ACTIONS[0], ACTIONS[1]]);
+    const met = await meet(params, world.clientProxy, action);
+    if (met) count(counts, `${action} ${met.when} a statement of a client`);
+    world.clientProxy.cut();
+  }
+}
+
+interface Met {
+  readonly when: 'before' | 'after';
+  readonly statement: SeenStatement;
+}
+
+async function meet(
+  { counts, random }: FailpointFaults,
+  proxy: FailpointProxy,
+  action: Action,
+): Promise<Met | undefined> {
+  const when = action === 'lost commit' ? 'after' : random.pick(['before', 'after'] as const);
+  const isPickyUntilMs = performance.now() + PICKY_MS;
+  const known = Object.values(counts.statements);
+  const least = known.length === 0 ? 0 : Math.min(...known.map((met) => met[when]));
+  proxy.watch();
+  const reached = proxy.arm({
+    when,
+    at: ({ text }) => {
+      if (action === 'lost commit') return text === 'COMMIT';
+      if (performance.now() > isPickyUntilMs) return true;
+      const met = counts.statements[nameOf(text)];
+      return met === undefined || met[when] <= least;
+    },
+  });
+  const statement = await Promise.race([reached, pause(PATIENCE_MS)]);
+  if (!statement) return undefined;
+  const met = (counts.statements[nameOf(statement.text)] ??= { before: 0, after: 0 });
+  met[when] += 1;
+  return { when, statement };
+}
+
+/** Statements of all rounds are the same but for their schema and the numbers in them. */
+function nameOf(text: string): string {
+  return text
+    .replace(/"f[0-9a-f_]+"\./g, '')
+    .replace(/\s+/g, ' ')
+    .slice(0, 160);
+}
+
+export function count(counts: Counts, fault: string): void {
+  counts.faults[fault] = (counts.faults[fault] ?? 0) + 1;
+}

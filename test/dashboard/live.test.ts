@@ -125,10 +125,11 @@ describe('the poll', () => {
     const clock = new FakeClock();
     const poll = new LivePoll(clock, silentLogger);
     const heard: [string, unknown][] = [];
-    const broken = new CountingTopic(async () => {
-      throw ProviderError.permanent('read', 'Failed to deserialize event: secret');
-    });
-    broken.task.dueAtMs = clock.nowMs();
+    const broken = new CountingTopic();
+    broken.task.run = async () => {
+      broken.task.dueAtMs = Infinity;
+      throw ProviderError.permanent('read', 'Failed to deserialize event');
+    };
     const healthy = new CountingTopic();
     healthy.task.dueAtMs = clock.nowMs() + 1;
     const ends = [
@@ -143,10 +144,6 @@ describe('the poll', () => {
         (name) => heard.push([`healthy ${name}`, undefined]),
       ),
     ];
-    broken.task.run = async () => {
-      broken.task.dueAtMs = Infinity;
-      throw ProviderError.permanent('read', 'Failed to deserialize event');
-    };
     await turnsPass();
     clock.advance(1_000);
     await turnsPass();

@@ -188,7 +188,7 @@ describe('what changes something', () => {
 
   test.each(actions)('%s is refused as a request of a foreign page', async (action, body) => {
     const mounted = stage.mount();
-    const { 'x-duroxide-dashboard': _ours, ...bare } = OURS;
+    const bare = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' };
     const foreign: Readonly<Record<string, string>>[] = [
       bare,
       { ...OURS, 'content-type': 'text/plain' },

@@ -112,7 +112,7 @@ describe('the time line', () => {
     const timeline = timelineOf(
       history(
         [1, started],
-        [1, { kind: 'SubOrchestrationScheduled', name: 'C', instance: 'i::sub::2', input: '1' }],
+        [1, { kind: 'SubOrchestrationScheduled', name: 'C', instance: 'sub::2', input: '1' }],
         [2, { kind: 'OrchestrationChained', name: 'D', instance: 'free', input: '1' }],
         [8, { kind: 'SubOrchestrationFailed', details: orchestrationError('no') }, 2],
       ),

@@ -3,6 +3,7 @@ import type { ErrorDetails } from '../../wire/error-details.js';
 import { displayErrorDetails } from '../../wire/error-details.js';
 import type { HistoryEvent } from '../../wire/event.js';
 import type { EventView } from '../views.js';
+import { childId } from './child-id.js';
 import { payloadView } from './payload-view.js';
 
 /** What an event is about, and the payloads that it carries. */
@@ -54,8 +55,9 @@ function contentOf(event: HistoryEvent): Content {
     case 'ExternalSubscribedPersistentCancelled':
       return { payloads: { reason: event.reason } };
     case 'OrchestrationChained':
-    case 'SubOrchestrationScheduled':
       return { subject: event.name, child: event.instance, payloads: { input: event.input } };
+    case 'SubOrchestrationScheduled':
+      return { subject: event.name, child: childId(event), payloads: { input: event.input } };
     case 'ActivityScheduled':
       return { subject: event.name, payloads: { input: event.input } };
     case 'ActivityCompleted':

@@ -1,4 +1,5 @@
 import type { EventOf, HistoryEvent } from '../../wire/event.js';
+import { childId } from './child-id.js';
 import type { LaneKind, LaneView, Outcome, SegmentView, TimelineView } from '../views.js';
 
 /** Lanes that a page can show; of more the latest are shown. */
@@ -51,7 +52,7 @@ class TimelineReader {
       case 'TimerCreated':
         return this.begin(id, this.addLane('timer', 'Timer', { fireAtMs: event.fireAtMs }), atMs);
       case 'SubOrchestrationScheduled':
-        return this.begin(id, this.addLane('child', event.name, { child: event.instance }), atMs);
+        return this.begin(id, this.addLane('child', event.name, { child: childId(event) }), atMs);
       case 'OrchestrationChained':
         this.begin(id, this.addLane('detached', event.name, { child: event.instance }), atMs);
         return this.close(id, atMs, 'ok', null); // nobody waits for it

@@ -1,3 +1,4 @@
+import { Fragment } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { EventView, HistoryView } from '../../views';
 import { getJson } from '../api';
@@ -44,23 +45,22 @@ export function History({ id, history, setEvents }: HistoryProps) {
         {events.map((event, index) => {
           const before = events[index - 1]?.eventId ?? 0;
           return (
-            <>
+            <Fragment key={event.eventId}>
               {event.eventId > before + 1 && (
-                <li class="gap" key={`gap ${event.eventId}`}>
+                <li class="gap">
                   <button type="button" class="button small" onClick={() => void load({ after: before })}>
                     Show events {before + 1} to {event.eventId - 1}
                   </button>
                 </li>
               )}
               <Event
-                key={event.eventId}
                 id={id}
                 history={history}
                 event={event}
                 startMs={startMs}
                 isWanted={event.eventId === wanted}
               />
-            </>
+            </Fragment>
           );
         })}
       </ol>

@@ -38,7 +38,7 @@ function Instance({ id }: { id: string }) {
     detail.error?.status === 404 ? null : addressOf('/api/live/instance', { id }),
     {
       instance: (parts) => detail.set((old) => ({ ...old, ...parts })),
-      history: ({ nowMs: _, ...fresh }) => {
+      history: (fresh) => {
         if (chosen === undefined || fresh.executionId === Number(chosen)) history.set((old) => merged(old, fresh));
         detail.set((old) => ({
           ...old,

@@ -10,7 +10,7 @@ export function appPage(assets: DashboardAssets, basePath: string): Html {
     head: html`<meta name="ddz-base" content="${basePath}" />
       <script src="${basePath}/assets/${assets.script}" type="module"></script>`,
     body: html`<div id="app"></div>
-      <noscript><p class="plain">The dashboard needs JavaScript.</p></noscript>`,
+      <noscript><p class="no-script">The dashboard needs JavaScript.</p></noscript>`,
   });
 }
 

@@ -46,6 +46,33 @@ describe('the packed package', () => {
     expect(await project.node([compiler, '-p', `tsconfig.${resolution}.json`])).toBe('');
   });
 
+  test.each([
+    ['import', 'module'],
+    ['require', 'commonjs'],
+  ])('serves its dashboard, front end included, by %s', async (how, type) => {
+    const project = await packed.project(how, [...databases, 'uuid', 'hono', '@hono/node-server']);
+    const load = (name: string) => (how === 'import' ? `await import('${name}')` : `require('${name}')`);
+    const script = `(async () => {
+      const { DrizzleProvider } = ${load('duroxide-drizzle')};
+      const { startDashboard } = ${load('duroxide-drizzle/dashboard')};
+      const provider = await DrizzleProvider.embedded();
+      const dashboard = await startDashboard({ provider, port: 0 });
+      const page = await (await fetch(dashboard.url)).text();
+      for (const [, file] of page.matchAll(/(?:src|href)="([^"]*[.](?:js|css|svg))"/g)) {
+        console.log((await fetch(new URL(file, dashboard.url))).status, file);
+      }
+      await dashboard.close();
+      await provider.close();
+    })()`;
+    const lines = (await project.node([`--input-type=${type}`, '-e', script])).trim().split('\n');
+    expect(lines.map((line) => line.replace(/-\w{8}[.]/, '.')).sort()).toEqual([
+      '200 /assets/app.js',
+      '200 /assets/icon.svg',
+      '200 /assets/style.css',
+      '200 /assets/theme.js',
+    ]);
+  });
+
   test('runs the first program of the README', async () => {
     const [, program = ''] = /```js\n(.*?)```/s.exec(await readFile('README.md', 'utf8')) ?? [];
     const [, expected = 'the README says what its program prints'] =

@@ -67,12 +67,12 @@ export function size(characters: number): string {
     : `${(characters / 1_000_000).toFixed(1)} M characters`;
 }
 
-/** JSON with line breaks, or the text as it is. */
-export function pretty(text: string): string {
+/** JSON with line breaks; `undefined` for a text that is none. */
+export function prettyJson(text: string): string | undefined {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    return text;
+    return undefined; // a payload of another SDK, or the text of an error
   }
 }
 

@@ -5,6 +5,8 @@ import { ApiError } from '../api';
 interface ConfirmProps {
   readonly title: string;
   readonly action: string;
+  /** The way out. */
+  readonly keep?: string;
   readonly tone?: 'primary' | 'danger';
   /** Does it; an error is shown and the dialog stays. */
   readonly run: () => Promise<void>;
@@ -14,7 +16,16 @@ interface ConfirmProps {
 }
 
 /** Asks before something is done. The browser's own dialog: focus stays inside, Escape closes it. */
-export function Confirm({ title, action, tone = 'primary', run, close, disabled = false, children }: ConfirmProps) {
+export function Confirm({
+  title,
+  action,
+  keep = 'Keep as it is',
+  tone = 'primary',
+  run,
+  close,
+  disabled = false,
+  children,
+}: ConfirmProps) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState('');
   const heading = useId();
@@ -43,7 +54,7 @@ export function Confirm({ title, action, tone = 'primary', run, close, disabled 
         )}
         <div class="dialog-buttons">
           <button type="button" class="button" onClick={close}>
-            Keep as it is
+            {keep}
           </button>
           <button type="submit" class={`button ${tone}`} disabled={disabled || busy}>
             {busy ? 'Working…' : action}

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { PayloadView } from '../../views';
-import { pretty, size } from '../format';
+import { prettyJson, size } from '../format';
 import { Icon } from './icon';
 
 /** Characters after pretty-printing that are coloured; more would make the page slow. */
@@ -9,7 +9,7 @@ const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|(-?\d+(?:\.\d+)?
 
 /** A payload: pretty-printed where it is whole JSON, cut where it is long, with a download of the whole. */
 export function Payload({ payload, href, label }: { payload: PayloadView; href: string; label?: string }) {
-  const text = payload.cut ? payload.text : pretty(payload.text);
+  const json = payload.cut ? undefined : prettyJson(payload.text);
   return (
     <figure class="payload">
       <figcaption>
@@ -28,7 +28,15 @@ export function Payload({ payload, href, label }: { payload: PayloadView; href: 
         </a>
       </figcaption>
       <pre tabIndex={0}>
-        <code>{payload.text === '' ? <span class="quiet">(empty)</span> : coloured(text)}</code>
+        <code>
+          {payload.text === '' ? (
+            <span class="quiet">(empty)</span>
+          ) : json === undefined ? (
+            payload.text
+          ) : (
+            coloured(json)
+          )}
+        </code>
       </pre>
       {payload.cut && (
         <a class="payload-more" href={href} download>

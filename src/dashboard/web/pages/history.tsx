@@ -53,13 +53,7 @@ export function History({ id, history, setEvents }: HistoryProps) {
                   </button>
                 </li>
               )}
-              <Event
-                id={id}
-                history={history}
-                event={event}
-                startMs={startMs}
-                isWanted={event.eventId === wanted}
-              />
+              <Event id={id} history={history} event={event} startMs={startMs} isWanted={event.eventId === wanted} />
             </Fragment>
           );
         })}

@@ -74,6 +74,7 @@ function RaiseDialog({ id, history, close }: DialogProps) {
   return (
     <Confirm
       title="Raise an event"
+      keep="Close"
       action={queue ? 'Enqueue' : 'Raise'}
       run={run}
       close={close}

@@ -101,7 +101,14 @@ export default tseslint.config(
   },
   {
     // Orchestrations of the drop-in API are written without types, and users throw and return anything.
-    files: ['test/runtime/*.ts', 'test/runtime/scenarios/**/*.ts', 'test/doctor/*.ts', 'test/faults/**/*.ts', 'test/client/**/*.ts'],
+    files: [
+      'test/runtime/*.ts',
+      'test/runtime/scenarios/**/*.ts',
+      'test/doctor/*.ts',
+      'test/faults/**/*.ts',
+      'test/client/**/*.ts',
+      'test/dashboard/*.ts',
+    ],
     rules: {
       '@typescript-eslint/no-explicit-any': 'off',
       '@typescript-eslint/no-unsafe-argument': 'off',
@@ -119,6 +126,7 @@ export default tseslint.config(
     languageOptions: {
       globals: {
         process: 'readonly',
+        Buffer: 'readonly',
         console: 'readonly',
         URL: 'readonly',
         setTimeout: 'readonly',

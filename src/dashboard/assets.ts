@@ -82,7 +82,7 @@ async function readBuilt(directory: string): Promise<BuiltAssets> {
 async function buildFromSource(here: string): Promise<BuiltAssets> {
   const script = path.resolve(path.dirname(here), '../../scripts/build-dashboard.mjs');
   const { buildDashboard } = (await import(pathToFileURL(script).href)) as {
-    buildDashboard(): Promise<BuiltAssets>;
+    buildDashboard: () => Promise<BuiltAssets>;
   };
   return buildDashboard();
 }

@@ -154,7 +154,7 @@ describeBrowser(`in a browser${reason}`, () => {
     await shown('waiting for approval');
     await page.getByText('3 attempts').waitFor();
     const bars = page.locator('.lane.activity', { hasText: 'Flaky' }).locator('.track button');
-    expect(await bars.evaluateAll((list) => list.map((bar) => bar.className))).toEqual([
+    expect(await Promise.all((await bars.all()).map((bar) => bar.getAttribute('class')))).toEqual([
       'bar failed',
       'bar failed',
       'bar ok',

@@ -68,7 +68,7 @@ export interface Mounted {
 export function mount(options: Partial<DashboardOptions> & { readonly provider: Provider }): Mounted {
   const dashboard = createDashboard({ logger: silentLogger, assets: NO_ASSETS, ...options });
   const ask = (path: string, init?: RequestInit) => dashboard.fetch(new Request(HOST + path, init));
-  const json = async (response: Response) => ({ status: response.status, body: (await response.json()) as unknown });
+  const json = async (response: Response) => ({ status: response.status, body: await response.json() });
   return {
     dashboard,
     fetch: ask,

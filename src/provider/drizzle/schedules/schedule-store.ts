@@ -82,14 +82,26 @@ export class DrizzleScheduleStore implements ScheduleStore {
       (table) => sql`select ${scheduleColumns} from ${table} where schedule_id = ${value('id')} for update`,
       scheduleOf,
     );
+    // The caller's own refusal is no failure of the store, and goes out as it is.
+    let refusal: { readonly error: unknown } | undefined;
+    const decide: ChangeSchedule = (stored, facts) => {
+      try {
+        return change(stored, facts);
+      } catch (error) {
+        refusal = { error };
+        throw error;
+      }
+    };
     const started = await this.guarded('change_schedule', () =>
       inTransaction(this.ctx, 'change_schedule', async (tx, nowMs) => {
         const [stored] = await tx.run(statement, { id });
         if (!stored) return undefined;
-        const decision = change(stored, { nowMs, isLastRunning: await this.isRunning(tx, stored) });
+        const decision = decide(stored, { nowMs, isLastRunning: await this.isRunning(tx, stored) });
         return this.carryOut(tx, stored, decision, nowMs);
       }),
-    );
+    ).catch((error: unknown) => {
+      throw refusal ? refusal.error : error;
+    });
     if (started) this.changed();
     this.woken(started ?? []);
     return started;

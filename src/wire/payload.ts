@@ -20,13 +20,25 @@ export class UnserializableValueError extends TypeError {
 /**
  * The JSON text of a value; `undefined` is sent as `null`.
  * @param what names the value in errors, e.g. `input of orchestration 'Order'`
- * @throws TypeError for a BigInt or a cycle (the engine's own); {@link UnserializableValueError} for a function or symbol
+ * @throws RangeError for a value that is nested too deeply; TypeError for a BigInt or a cycle (the engine's own); {@link UnserializableValueError} for a function or symbol
  */
 export function encodePayload(value: unknown, what = 'the value'): string {
   if (value === undefined) return NULL_TEXT;
-  const text = JSON.stringify(value) as string | undefined;
+  const text = stringified(value, what);
   if (text === undefined) throw new UnserializableValueError(what, value);
   return text;
+}
+
+function stringified(value: unknown, what: string): string | undefined {
+  try {
+    return JSON.stringify(value) as string | undefined;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    // The engine's own says that a stack was exceeded, and of what it does not say.
+    throw new RangeError(`${what} cannot be sent: it is nested too deeply, or too large, for a JSON text`, {
+      cause: error,
+    });
+  }
 }
 
 /** The value of a payload; a text that is no JSON, as other SDKs write it, is the value itself. */

@@ -22,13 +22,21 @@ export async function connectToPostgres(url: string, options: ConnectOptions): P
 /** A pool with our defaults. */
 export async function openPool(config: PoolConfig, options: ConnectOptions): Promise<object> {
   const { Pool } = await importDriver('pg', async () => (await import('pg')).default);
-  return new Pool({
+  const pool = new Pool({
     application_name: 'duroxide-drizzle',
     keepAlive: true,
     connectionTimeoutMillis: options.acquireTimeoutMs ?? DEFAULT_ACQUIRE_TIMEOUT_MS,
     ...config,
     max: Math.max(1, options.maxConnections ?? maxConnectionsOfEnvironment()),
   });
+  hidePassword(pool.options);
+  return pool;
+}
+
+/** The pool itself hides a `password`; a URL has one in it, too, and whoever prints a provider prints its pool. */
+function hidePassword(options: { connectionString?: string | undefined }): void {
+  if (options.connectionString === undefined) return;
+  Object.defineProperty(options, 'connectionString', { enumerable: false });
 }
 
 export interface EmbeddedDatabase {

@@ -11,6 +11,7 @@ import { MeasuredClock } from './measured-clock.js';
 import { migrateSchema, requireMigratedSchema, SchemaError, type SchemaStatus } from './migrate/index.js';
 import { Notifications } from './notifications.js';
 import type { DrizzleProviderOptions } from './options.js';
+import { requireSafeSearchPath } from './search-path.js';
 import { compile, textCell } from './statement.js';
 import { toProviderError } from './to-provider-error.js';
 
@@ -43,8 +44,11 @@ export async function openProvider(db: DrizzleDatabase, options: DrizzleProvider
     await driver.close();
   };
   try {
+    await requireSafeSearchPath(driver);
     const status = await readySchema(driver, schema, options);
     reportMissing(status, logger);
+    ctx.identity.trust(db);
+    await ctx.identity.learn();
     if (clock instanceof MeasuredClock) await clock.start();
     return { ctx, db, notifications, status, close };
   } catch (error) {

@@ -99,11 +99,12 @@ export class PgListener implements Subscription {
   }
 }
 
-/** The password of a pool is not enumerable, so that it shows up in no log. */
+/** What has the password in it is not enumerable, so that it shows up in no log. */
 function listenerOptions(pool: PgPool): object {
-  const { options } = pool as { options: { password?: unknown } };
+  const { options } = pool as { options: { password?: unknown; connectionString?: unknown } };
   const password = options.password === undefined ? {} : { password: options.password };
-  return { ...options, ...password, keepAlive: true, query_timeout: 0, statement_timeout: 0 };
+  const url = options.connectionString === undefined ? {} : { connectionString: options.connectionString };
+  return { ...options, ...url, ...password, keepAlive: true, query_timeout: 0, statement_timeout: 0 };
 }
 
 async function endQuietly(client: PgClient | undefined): Promise<void> {

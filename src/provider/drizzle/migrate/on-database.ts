@@ -1,6 +1,7 @@
 import type { Logger } from '../../../base/logger.js';
 import { type DrizzleDatabase, driverFor } from '../drivers/index.js';
 import type { Driver } from '../executor.js';
+import { requireSafeSearchPath } from '../search-path.js';
 import { handOverToNative as handOver, type HandOverOptions } from './hand-over.js';
 import { type MigrateOptions, type MigrationReport, migrateSchema } from './migrate.js';
 import { inspectSchema as inspectOn, type InspectOptions, type SchemaStatus } from './schema-status.js';
@@ -51,6 +52,7 @@ async function onDatabase<T>(
 ): Promise<T> {
   const driver = driverFor(db, { exclusive, logger });
   try {
+    await requireSafeSearchPath(driver);
     return await use(driver);
   } finally {
     await driver.close();

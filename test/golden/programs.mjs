@@ -1,0 +1,146 @@
+/**
+ * What runs on the golden databases: one program per thing that a history can hold. Written
+ * once and never changed, because histories of old releases are replayed by it; a new
+ * feature gets a new program, which older folders do not have.
+ */
+
+const HALF = 'half';
+
+/** @type {Record<string, (ctx: any, input: any) => any>} */
+export const activities = {
+  Add: (_ctx, [a, b]) => a + b,
+  Fail: (_ctx, text) => {
+    throw new Error(text);
+  },
+};
+
+/** Each waits in its middle for the event `go`. @type {Record<string, (ctx: any, input: any) => Generator>} */
+export const orchestrations = {
+  *Sequence(ctx, n) {
+    let sum = 0;
+    for (let i = 1; i <= n; i++) sum = yield ctx.scheduleActivity('Add', [sum, i]);
+    ctx.setCustomStatus(HALF);
+    const more = yield ctx.waitForEvent('go');
+    return yield ctx.scheduleActivity('Add', [sum, more]);
+  },
+  *FanOut(ctx, n) {
+    const tasks = Array.from({ length: n }, (_, i) => ctx.scheduleActivity('Add', [i, i]));
+    const results = yield ctx.all(tasks);
+    ctx.setCustomStatus(HALF);
+    yield ctx.waitForEvent('go');
+    return results.map(({ ok }) => ok);
+  },
+  *Parent(ctx) {
+    const child = yield ctx.scheduleSubOrchestration('Sequence', 2);
+    return ['child', child];
+  },
+  *State(ctx) {
+    ctx.setValue('a', '1');
+    ctx.setValue('b', '2');
+    ctx.clearValue('b');
+    const guid = yield ctx.newGuid();
+    const now = yield ctx.utcNow();
+    ctx.setCustomStatus(HALF);
+    yield ctx.waitForEvent('go');
+    ctx.setValue('c', '3');
+    return [ctx.getKvAllValues(), typeof guid, typeof now, ctx.getCustomStatus()];
+  },
+  *Loop(ctx, n) {
+    const message = yield ctx.dequeueEvent('mail');
+    ctx.setValue(`message ${n}`, message);
+    if (n > 1) return yield ctx.continueAsNew(n - 1);
+    ctx.setCustomStatus(HALF);
+    yield ctx.waitForEvent('go');
+    return ctx.getKvAllValues();
+  },
+  *Races(ctx) {
+    const first = yield ctx.race(ctx.scheduleActivity('Add', [1, 1]), ctx.scheduleTimer(86_400_000 * 365));
+    const second = yield ctx.race(ctx.waitForEvent('never'), ctx.scheduleTimer(1));
+    ctx.setCustomStatus(HALF);
+    yield ctx.waitForEvent('go');
+    return [first.index, second.index];
+  },
+  *Failures(ctx) {
+    const caught = [];
+    try {
+      yield ctx.scheduleActivity('Fail', 'one');
+    } catch (error) {
+      caught.push(String(error.message).includes('one'));
+    }
+    try {
+      yield ctx.scheduleActivityWithRetry('Fail', 'two', { maxAttempts: 2, backoff: 'fixed' });
+    } catch (error) {
+      caught.push(String(error.message).includes('two'));
+    }
+    ctx.setCustomStatus(HALF);
+    yield ctx.waitForEvent('go');
+    return caught;
+  },
+  *Routes(ctx) {
+    const inSession = yield ctx.scheduleActivityOnSession('Add', [2, 2], 'session');
+    ctx.setCustomStatus(HALF);
+    yield ctx.waitForEvent('go');
+    return [inSession, yield ctx.scheduleActivity('Add', [3, 3]).withTag('later')];
+  },
+  *Detached(ctx) {
+    yield ctx.startOrchestration('Sequence', 'detached', 3);
+    ctx.setCustomStatus(HALF);
+    yield ctx.waitForEvent('go');
+    return 'detached';
+  },
+};
+
+/** Who is started, with what, and what it ends with once it got `go`. */
+export const instances = [
+  { id: 'sequence', name: 'Sequence', input: 4, go: 100, output: 110 },
+  { id: 'fan-out', name: 'FanOut', input: 12, go: 1, output: Array.from({ length: 12 }, (_, i) => 2 * i) },
+  { id: 'parent', name: 'Parent', input: null, child: 'parent::sub::2', go: 5, output: ['child', 8] },
+  { id: 'state', name: 'State', input: null, go: 1, output: [{ a: '1', c: '3' }, 'string', 'number', HALF] },
+  {
+    id: 'loop',
+    name: 'Loop',
+    input: 3,
+    mail: ['x', 'y', 'z'],
+    go: 1,
+    output: { 'message 3': 'x', 'message 2': 'y', 'message 1': 'z' },
+  },
+  { id: 'races', name: 'Races', input: null, go: 1, output: [0, 1] },
+  { id: 'failures', name: 'Failures', input: null, go: 1, output: [true, true] },
+  { id: 'routes', name: 'Routes', input: null, go: 1, output: [4, 6] },
+  { id: 'detaches', name: 'Detached', input: null, go: 1, output: 'detached' },
+];
+
+/** @param {any} runtime */
+export function register(runtime) {
+  for (const [name, run] of Object.entries(activities)) runtime.registerActivity(name, run);
+  for (const [name, run] of Object.entries(orchestrations)) runtime.registerOrchestration(name, run);
+}
+
+/** Starts all, and resolves when each stands in its middle. @param {any} client */
+export async function startAll(client, prefix = '') {
+  for (const { id, name, input, mail = [] } of instances) {
+    await client.startOrchestration(prefix + id, name, input);
+    for (const message of mail) await client.enqueueEvent(prefix + id, 'mail', message);
+  }
+  for (const { id, child } of instances) {
+    const at = prefix + (child ?? id);
+    for (;;) {
+      const { customStatus } = await client.getStatus(at);
+      if (customStatus === HALF) break;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
+
+/** Sends `go` to all, and answers with what they end with. @param {any} client */
+export async function finishAll(client, prefix = '') {
+  const outputs = {};
+  for (const { id, child, go } of instances) await client.raiseEvent(prefix + (child ?? id), 'go', go);
+  for (const { id } of instances) {
+    const { status, output, error } = await client.waitForOrchestration(prefix + id, 60_000);
+    outputs[id] = status === 'Completed' ? output : { status, error };
+  }
+  return outputs;
+}
+
+export const expectedOutputs = Object.fromEntries(instances.map(({ id, output }) => [id, output]));

@@ -1,0 +1,164 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { silentLogger } from '../../src/base/logger.js';
+import { Client } from '../../src/client/client.js';
+import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
+import { Runtime } from '../../src/runtime/runtime.js';
+import { builtInMigrations } from '../../src/schema/migrations.generated.js';
+import { expectedOutputs, finishAll, instances, register, startAll } from '../golden/programs.mjs';
+import { insertRows, orchestrations, recordedRows } from '../oracle/filled-schema.js';
+import { commonActivities } from '../oracle/scenarios/scenario.js';
+import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
+import { packageOf, releases, restore } from './golden.js';
+import { NATIVE_MIGRATIONS } from '../../src/provider/drizzle/migrate/native-levels.js';
+
+let cleanUps: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.reverse()) await cleanUp();
+  cleanUps = [];
+});
+
+function freshSchema(): string {
+  const schema = uniqueSchema('golden');
+  cleanUps.push(() => dropSchema(schema));
+  return schema;
+}
+
+interface Code {
+  readonly Client: typeof Client;
+  readonly DrizzleProvider: typeof DrizzleProvider;
+  readonly Runtime: typeof Runtime;
+}
+const today: Code = { Client, DrizzleProvider, Runtime };
+
+async function startRuntime(code: Code, provider: DrizzleProvider, options = {}): Promise<Runtime> {
+  const runtime = new code.Runtime(provider, {
+    logger: silentLogger,
+    logLevel: 'off',
+    workerTagFilter: 'any',
+    ...options,
+  });
+  register(runtime);
+  await runtime.start();
+  cleanUps.push(() => runtime.shutdown(0));
+  return runtime;
+}
+
+async function connect(code: Code, schema: string): Promise<DrizzleProvider> {
+  const provider = await code.DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
+  cleanUps.push(() => provider.close());
+  return provider;
+}
+
+describe.each(releases)('what release %s left', (release) => {
+  test.each([{ warmInstances: 0 }, { verifyWarm: true }])(
+    'is migrated, replayed and finished by this code: %j',
+    async (options) => {
+      const schema = freshSchema();
+      await withClient((client) => restore(release, client, schema));
+      const provider = await connect(today, schema);
+      const runtime = await startRuntime(today, provider, options);
+      const client = new Client(provider);
+      expect(await finishAll(client)).toEqual(expectedOutputs);
+      // What ended before the upgrade is read as it ended, and ends where it had not.
+      for (const { id } of instances) {
+        const { status, output } = await client.waitForOrchestration(`done-${id}`, 60_000);
+        expect({ id, status, output }).toEqual({
+          id,
+          status: 'Completed',
+          output: id === 'parent' ? expectedOutputs[id] : expectedOutputs[id],
+        });
+        for (const execution of await client.listExecutions(`done-${id}`)) {
+          expect((await client.readExecutionHistory(`done-${id}`, execution)).length).toBeGreaterThan(0);
+        }
+      }
+      expect(runtime.metricsSnapshot()).toMatchObject({ orchConfigurationErrors: 0, orchPoison: 0, warmMismatches: 0 });
+      const { rows } = await withClient((connection) =>
+        connection.query<{ name: string }>(`select name from ${schema}.ddz_migrations where kind = 'base' order by 1`),
+      );
+      expect(rows.map(({ name }) => name)).toEqual(builtInMigrations.map(({ name }) => name));
+    },
+  );
+
+  test('a rolling upgrade: its workers go on beside those of this code, on a schema that this code has migrated', async () => {
+    const schema = freshSchema();
+    const old = await packageOf(release);
+    cleanUps.push(() => old.remove());
+    const oldProvider = await connect(old.code as unknown as Code, schema);
+    const oldRuntime = await startRuntime(old.code as unknown as Code, oldProvider);
+    const oldClient = new old.code.Client(oldProvider as never);
+    await startAll(oldClient, 'a-');
+    // The first process of the new version comes up, and migrates.
+    const provider = await connect(today, schema);
+    await startRuntime(today, provider);
+    const client = new Client(provider);
+    // Started by either, run by both; what one began the other may go on with.
+    await Promise.all([startAll(oldClient, 'b-'), startAll(client, 'c-')]);
+    expect(await finishAll(oldClient, 'a-')).toEqual(expectedOutputs);
+    // The last old process goes.
+    await oldRuntime.shutdown(5_000);
+    expect(await finishAll(client, 'b-')).toEqual(expectedOutputs);
+    expect(await finishAll(client, 'c-')).toEqual(expectedOutputs);
+  });
+
+  test('both versions on one pool of an application: prepared statements do not meet', async () => {
+    const schema = freshSchema();
+    const pool = new pg.Pool({ connectionString: databaseUrl(), max: 3 });
+    cleanUps.push(() => pool.end());
+    const old = await packageOf(release);
+    cleanUps.push(() => old.remove());
+    const oldProvider = (await old.code.DrizzleProvider.fromPool(pool, {
+      schema,
+      logger: silentLogger,
+    })) as unknown as DrizzleProvider;
+    cleanUps.push(() => oldProvider.close());
+    const provider = await DrizzleProvider.fromPool(pool, { schema, logger: silentLogger });
+    cleanUps.push(() => provider.close());
+    await startRuntime(old.code as unknown as Code, oldProvider);
+    await startRuntime(today, provider);
+    const oldClient = new old.code.Client(oldProvider as never);
+    const client = new Client(provider);
+    await Promise.all([startAll(oldClient, 'a-'), startAll(client, 'b-')]);
+    expect(await finishAll(client, 'a-')).toEqual(expectedOutputs);
+    expect(await finishAll(oldClient, 'b-')).toEqual(expectedOutputs);
+  });
+});
+
+describe('what native left, by level', () => {
+  const levels = NATIVE_MIGRATIONS.map(({ version }) => version).filter((version) => version >= 20);
+
+  test.each(levels)('level %i is adopted as it is, and its instances go on', async (level) => {
+    const schema = freshSchema();
+    // The tables of these levels are alike; 21 added a function, 23 changed predicates of indexes.
+    await withClient(async (client) => {
+      await client.query(`create schema ${schema}; set search_path to ${schema}`);
+      await client.query(
+        (builtInMigrations[0]?.statements ?? []).filter((statement) => !/ddz_/.test(statement)).join(';'),
+      );
+      await client.query(
+        `create table _duroxide_migrations (version bigint primary key, name text not null, applied_at timestamptz default now())`,
+      );
+      for (const { version, name } of NATIVE_MIGRATIONS.filter((one) => one.version <= level)) {
+        await client.query('insert into _duroxide_migrations (version, name) values ($1, $2)', [version, name]);
+      }
+      await insertRows(client, schema, recordedRows());
+    });
+    const provider = await connect(today, schema);
+    const runtime = new Runtime(provider, { logger: silentLogger, logLevel: 'off', workerTagFilter: 'any' });
+    for (const [name, fn] of Object.entries(orchestrations)) runtime.registerOrchestration(name, fn as never);
+    for (const [name, fn] of Object.entries(commonActivities())) runtime.registerActivity(name, fn as never);
+    await runtime.start();
+    cleanUps.push(() => runtime.shutdown(0));
+    const client = new Client(provider);
+    const ends = async (id: string) => (await client.waitForOrchestration(id, 60_000)).output;
+    expect(await ends('done')).toEqual([{ n: 1 }, 2]);
+    expect(await ends('steps-1')).toEqual([{ n: 2 }, 2]);
+    expect(await ends('steps-2')).toEqual([3, 2]);
+    expect(await ends('routes-1')).toEqual([{ ok: 1 }, { ok: 2 }, { ok: 3 }]);
+    expect(await ends('subscribes-1')).toEqual([{ ok: [1, 2] }, { ok: { a: 1 } }]);
+    expect(await ends('unborn')).toEqual([{ text: 'naïve 漢字 🎉 \u0000' }, 2]);
+    expect((await client.waitForOrchestration('sleeps-1', 60_000)).status).toBe('Failed');
+    expect((await client.waitForOrchestration('fails-1', 60_000)).status).toBe('Failed');
+    expect((await client.getStatus('nowhere-1')).status).toBe('Running');
+  });
+});

@@ -43,6 +43,10 @@ export class PgMemCatalogue {
     return this.schemas.has(name);
   }
 
+  hasTable(schema: string, name: string): boolean {
+    return this.schemas.get(schema)?.tables.has(name) === true;
+  }
+
   /** Takes note of a statement that was run; any but CREATE and DROP changes nothing here. */
   note(statement: readonly Token[], currentSchema: string): void {
     const [verb, object] = statement;

@@ -7,6 +7,8 @@ import { utf8Length } from '../../base/text.js';
 export interface FunctionHost {
   /** Number of the transaction that runs now. */
   transactionId(): number;
+  /** Whether there is a table of this name, which may have its schema in front. */
+  hasTable(name: string): boolean;
   /** Sent when the transaction commits. */
   notify(channel: string, payload: string): void;
 }
@@ -92,6 +94,7 @@ export function registerFunctions(db: IMemoryDb, host: FunctionHost): void {
   register('greatest', ['integer'], 'integer', extreme(Math.max), { replacesBuiltIn: true });
   register('least', ['integer'], 'integer', extreme(Math.min), { replacesBuiltIn: true });
 
+  register('to_regclass', ['text'], 'text', (name: string) => (host.hasTable(name) ? name : null), { impure: true });
   register('octet_length', ['text'], 'integer', (text: string) => utf8Length(text));
   for (const name of ['length', 'char_length']) {
     register(name, ['text'], 'integer', (text: string) => Array.from(text).length);

@@ -5,7 +5,7 @@ import type { Parameter } from './parameters.js';
 import { PgMemError } from './pg-mem-error.js';
 import { runQuery } from './queries.js';
 import type { ResultSet } from './result-set.js';
-import { identifier, isOneOf, type Token, tokenize } from './tokens.js';
+import { identifier, isOneOf, nameAt, type Token, tokenize } from './tokens.js';
 
 const UNDONE_DDL = 'pg-mem could not roll back a transaction that changed the schema; make a new database';
 
@@ -49,6 +49,7 @@ export class PgMemServer {
   constructor(private readonly db: IMemoryDb) {
     registerFunctions(db, {
       transactionId: () => this.transactionId,
+      hasTable: (name) => this.hasTable(name),
       notify: (channel, payload) => this.pendingNotifications().push({ channel, payload }),
     });
   }
@@ -115,6 +116,11 @@ export class PgMemServer {
     const done = isWithoutEffect(statement, this.catalogue) ? withoutRows(verb) : this.run(statement, parameters);
     this.catalogue.note(statement, this.currentSchema);
     return done;
+  }
+
+  private hasTable(text: string): boolean {
+    const { schema = this.currentSchema, name } = nameAt(tokenize(text), 0);
+    return this.catalogue.hasTable(schema, name);
   }
 
   private run(statement: readonly Token[], parameters: readonly Parameter[]): ResultSet {

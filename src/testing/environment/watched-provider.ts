@@ -1,0 +1,183 @@
+import type { ActivityTransactions } from '../../provider/activity-transactions.js';
+import type { FetchedOrchestrationItems, LockedWorkItem, Provider, QueueName } from '../../provider/provider.js';
+import { ProviderError } from '../../provider/provider-error.js';
+import type { CrashPoints, Moment } from './crash-points.js';
+
+/** What one process of the environment sees of the store. */
+export interface Watched {
+  readonly provider: Provider;
+  /** Calls that have not answered yet. */
+  pending(): number;
+  /** As if the process had died: nothing is written any more, and no answer arrives as it was. */
+  die(): void;
+  readonly isDead: boolean;
+  /** Wakes whoever listens for work. */
+  wake(): void;
+}
+
+type AnyCall = (...parameters: unknown[]) => unknown;
+
+/**
+ * The store as a process that may crash sees it: every call is counted, and the crash
+ * points are asked before and after the calls that matter.
+ * @param onChange called when a call begins or ends
+ * @param onDeath called when a crash point strikes
+ */
+export function watchedProvider(
+  store: Provider,
+  points: CrashPoints,
+  { onChange, onDeath }: { readonly onChange: () => void; readonly onDeath: () => void },
+): Watched {
+  let pending = 0;
+  let dead = false;
+  const listeners = new Set<(queue: QueueName) => unknown>();
+
+  const die = () => {
+    if (dead) return;
+    dead = true;
+    points.forgetLocks();
+    onDeath();
+  };
+  const dieIf = (strikes: boolean) => {
+    if (strikes) die();
+    if (dead) throw crashed();
+  };
+
+  const call = async (method: string, parameters: unknown[], run: AnyCall): Promise<unknown> => {
+    if (dead) throw crashed();
+    pending += 1;
+    onChange();
+    try {
+      const commits = COMMITS.has(method) ? points.commitsOf(parameters[0] as never) : [];
+      dieIf(points.strikes('before', commits));
+      const answer = await run(...parameters);
+      if (!dead) dieIf(points.strikes('after', commits));
+      const starts = startsOf(method, answer, points);
+      // Both sides of a start are the same moment: nothing happens between fetch and start.
+      dieIf(points.strikes('before', starts) || points.strikes('after', starts));
+      return answer;
+    } finally {
+      pending -= 1;
+      onChange();
+    }
+  };
+
+  /** A transactional activity: its commit is that of its own transaction. */
+  const inTransaction =
+    (transactions: ActivityTransactions): ActivityTransactions['run'] =>
+    async (activity) => {
+      if (dead) return { kind: 'unavailable', error: crashed() };
+      pending += 1;
+      onChange();
+      try {
+        const commits = points.commitsOf([activity.lock]);
+        const outcome = await transactions.run({
+          ...activity,
+          use: async (tx, scope) => {
+            const completion = await activity.use(tx, scope);
+            dieIf(points.strikes('before', commits));
+            return completion;
+          },
+        });
+        if (outcome.kind === 'committed' && !dead && points.strikes('after', commits)) die();
+        return dead ? { kind: 'unavailable', error: crashed() } : outcome;
+      } finally {
+        pending -= 1;
+        onChange();
+      }
+    };
+
+  const provider = new Proxy(store, {
+    get(target, property) {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== 'function' || typeof property !== 'string') return value;
+      const method = (value as AnyCall).bind(target);
+      if (property === 'onWakeUp') {
+        return (listener: (queue: QueueName) => unknown) => {
+          listeners.add(listener);
+          const release = target.onWakeUp((queue) => !dead && listener(queue));
+          return () => {
+            listeners.delete(listener);
+            release();
+          };
+        };
+      }
+      if (property === 'activityTransactions') {
+        return () => {
+          const transactions = target.activityTransactions?.();
+          return transactions && { ...bound(transactions), run: inTransaction(transactions) };
+        };
+      }
+      return CALLS.has(property) ? (...parameters: unknown[]) => call(property, parameters, method) : method;
+    },
+  });
+
+  return {
+    provider,
+    pending: () => pending,
+    die,
+    get isDead() {
+      return dead;
+    },
+    wake() {
+      for (const listener of listeners) {
+        listener('orchestrator');
+        listener('worker');
+      }
+    },
+  };
+}
+
+/** What a process asks of the database. */
+const CALLS: ReadonlySet<string> = new Set<keyof Provider>([
+  'fetchOrchestrationItems',
+  'ackOrchestrationItems',
+  'abandonOrchestrationItems',
+  'renewOrchestrationItemLocks',
+  'fetchWorkItems',
+  'ackWorkItems',
+  'abandonWorkItems',
+  'renewWorkItemLocks',
+  'enqueueForOrchestrator',
+  'enqueueForWorker',
+  'loadHistory',
+  'due',
+  'renewSessionLock',
+  'cleanupOrphanedSessions',
+  'read',
+  'readWithExecution',
+  'getCustomStatus',
+  'instanceStates',
+  'getKvValues',
+  'getKvValue',
+  'getKvAllValues',
+  'getInstanceStats',
+]);
+const COMMITS = new Set(['ackOrchestrationItems', 'ackWorkItems']);
+
+function startsOf(method: string, answer: unknown, points: CrashPoints): Moment[] {
+  if (method === 'fetchOrchestrationItems') {
+    return (answer as FetchedOrchestrationItems).items.map(({ orchestrationName: name, instance, lockToken }) => {
+      points.remember(lockToken, { kind: 'orchestration', name, instance });
+      return { at: 'start', kind: 'orchestration', name, instance };
+    });
+  }
+  if (method !== 'fetchWorkItems') return [];
+  return (answer as readonly LockedWorkItem[]).flatMap(({ item, lockToken }) => {
+    if (item.kind !== 'ActivityExecute') return [];
+    const { name, instance } = item;
+    points.remember(lockToken, { kind: 'activity', name, instance });
+    return [{ at: 'start' as const, kind: 'activity' as const, name, instance }];
+  });
+}
+
+function bound(transactions: ActivityTransactions): Omit<ActivityTransactions, 'run'> {
+  return {
+    runsAlone: transactions.runsAlone,
+    refuseInside: (operation) => transactions.refuseInside(operation),
+  };
+}
+
+function crashed(): ProviderError {
+  return ProviderError.retryable('crash', 'the test let this process crash');
+}

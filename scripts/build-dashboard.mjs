@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { build, stop } from 'esbuild';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const web = path.join(root, 'src/dashboard/web');
@@ -38,6 +38,7 @@ export async function buildDashboard() {
     tsconfig: path.join(web, 'tsconfig.json'),
     logLevel: 'silent',
   });
+  await stop(); // its process would keep a test worker alive
   const isText = (file) => /\.(js|css|svg)$/.test(file.path);
   const files = Object.fromEntries(
     result.outputFiles.map((file) => [

@@ -105,7 +105,7 @@ describeBrowser(`in a browser${reason}`, () => {
   });
 
   async function open(options: BrowserContextOptions = {}): Promise<Page> {
-    const context = await browser.newContext(options);
+    const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
     const opened = await context.newPage();
     opened.setDefaultTimeout(20_000);
     opened.on('pageerror', (error) => complaints.push(error.message));

@@ -13,8 +13,10 @@ interface Guard {
 /**
  * One per process and not per copy of the package: with a listener of each, nobody could
  * tell a rejection that another one has claimed from one that must end the process.
+ * Another version of the package in the same process reads what is found by this name: a
+ * guard of another shape gets another number.
  */
-const GUARD = Symbol.for('duroxide-drizzle.rejectionGuard');
+const GUARD = Symbol.for('duroxide-drizzle.rejectionGuard.2');
 
 /**
  * Asks `claim` about every unhandled rejection of the process, until the returned function

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
+import { dropSchema, uniqueSchema } from '../support/database.js';
 import { commandOf, type PackedPackage, packPackage } from './package-under-test.js';
 
 // What an application has beside the package: its peers, and for ES modules its one dependency.
@@ -79,6 +80,33 @@ describe('the packed package', () => {
       /console\.log\(.*\); \/\/ (.*)/.exec(program) ?? [];
     const project = await packed.project('import', [...databases, 'uuid']);
     expect(await project.node(['--input-type=module', '-e', program])).toContain(expected);
+  });
+
+  test.each([
+    { format: 'import', flags: ['--input-type=module'], load: "await import('duroxide-drizzle')" },
+    { format: 'require', flags: ['--input-type=commonjs'], load: "require('duroxide-drizzle')" },
+  ])('finds the thread that renews locks, by plain $format', async ({ format, flags, load }) => {
+    const schema = uniqueSchema('thread');
+    const project = await packed.project(format, ['drizzle-orm', 'pg', ...(format === 'import' ? ['uuid'] : [])]);
+    const script = `(async () => {
+      const { Client, DrizzleProvider, Runtime } = ${load};
+      const provider = await DrizzleProvider.connect(process.env.DDZ_TEST_DATABASE_URL, { schema: '${schema}' });
+      const runtime = new Runtime(provider, { lockRenewal: 'worker-thread', workerLockTimeoutMs: 1000, logLevel: 'off' });
+      runtime.registerActivity('Block', () => {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500);
+        return 'blocked';
+      });
+      runtime.registerOrchestration('Block', function* (ctx) { return yield ctx.scheduleActivity('Block'); });
+      await runtime.start();
+      const client = new Client(provider);
+      await client.startOrchestration('i', 'Block');
+      const { output } = await client.waitForOrchestration('i', 60000);
+      console.log(output, runtime.metricsSnapshot().locksLost);
+      await runtime.shutdown();
+      await provider.close();
+    })()`;
+    expect(await project.node([...flags, '-e', script])).toBe('blocked 0\n');
+    await dropSchema(schema);
   });
 
   test('says which package is missing when an optional one is', async () => {

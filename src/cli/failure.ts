@@ -1,8 +1,11 @@
+import { types } from 'node:util';
 import type { GlobalOptions } from './context.js';
 import { CliError, ExitCode } from './exit-codes.js';
 import { type CliIo, Interrupted } from './io.js';
 import { withoutControls } from './output/text.js';
 import { targetOf, withoutSecrets } from './target.js';
+
+const { isNativeError } = types;
 
 /** A failure as it is reported. */
 export interface Failure {
@@ -36,7 +39,8 @@ function classify(error: unknown): Classified {
   if (error instanceof Interrupted) {
     return { exitCode: error.by === 'user' ? ExitCode.interrupted : ExitCode.outputClosed, message: error.message };
   }
-  if (!(error instanceof Error)) return { exitCode: ExitCode.bug, message: String(error) };
+  // Not `instanceof`: an error of another realm is one, too.
+  if (!isNativeError(error)) return { exitCode: ExitCode.bug, message: String(error) };
   const { name, message } = error;
   switch (name) {
     case 'SchemaError':

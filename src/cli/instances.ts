@@ -12,7 +12,7 @@ export async function requireInstance({ admin, schema }: Store, instanceId: stri
     throw new CliError(
       ExitCode.notFound,
       `there is no instance ${JSON.stringify(instanceId)} in schema "${schema}"`,
-      `list begins of ids with: npx duroxide-drizzle list --prefix …`,
+      'find ids with: npx duroxide-drizzle list --prefix …',
     );
   }
 }

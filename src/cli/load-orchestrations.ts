@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { types } from 'node:util';
 import { AsyncHost } from '../runtime/async/async-host.js';
 import { silentLogger } from '../base/logger.js';
 import type { GeneratorOrchestration } from '../runtime/generator/generator-driver.js';
@@ -57,14 +59,14 @@ export async function loadOrchestrations(
 }
 
 async function load(absolute: string, file: string): Promise<object> {
+  if (!existsSync(absolute)) throw new CliError(ExitCode.notFound, `there is no file ${file}; expected an ES module`);
   try {
     return (await import(pathToFileURL(absolute).href)) as object;
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const isAbsent = code === 'ERR_MODULE_NOT_FOUND' && message.includes(absolute);
+    const reason = types.isNativeError(error) ? error.message : String(error);
     throw new CliError(
-      isAbsent ? ExitCode.notFound : ExitCode.usage,
-      `cannot load ${file}: ${message}; expected an ES module that this Node.js can run`,
+      ExitCode.usage,
+      `cannot load ${file}: ${reason}; expected an ES module that this Node.js can run`,
     );
   }
 }

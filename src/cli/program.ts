@@ -62,7 +62,7 @@ export function buildProgram(io: CliIo, act: Act, json: boolean): Command {
     .addOption(new Option('--json', 'answer in JSON'))
     .addOption(new Option('--no-color', 'no colors (as NO_COLOR does)'))
     .addHelpText('after', HELP_AFTER)
-    .showHelpAfterError('(--help shows what there is)');
+    .showHelpAfterError(json ? false : '(--help shows what there is)');
   for (const [heading, commands] of [
     ['Setting up:', SETTING_UP],
     ['Looking:', LOOKING],

@@ -136,6 +136,16 @@ export const resets = checkGroup('resets', (check) => {
     await t.fails(admin.resetInstance('nobody', 1), /Instance not found: nobody/);
     await t.fails(admin.resetInstance('x', 9), /event 9 is not in its current execution, whose events are 1 to 4/);
     await t.fails(admin.resetInstance('x', 4), /event 4 is its last one/);
+    const givenUp = {
+      kind: 'ActivityCancelRequested',
+      reason: 'orchestration_terminal',
+      sourceEventId: 2,
+    } as EventBody;
+    await t.create('y', {
+      events: [scheduled(), failedEvent(), givenUp],
+      metadata: { status: 'Failed', output: 'failed' },
+    });
+    await t.fails(admin.resetInstance('y', 3), /event 3 is not before its failure, which is event 3/);
     for (const bad of [0, -1, 1.5, Number.NaN]) await t.fails(admin.resetInstance('x', bad), /toEventId must be/);
     t.expect(await t.provider.read('x')).toHaveLength(4);
   });
@@ -314,5 +324,17 @@ export const resets = checkGroup('resets', (check) => {
       'ActivityFailed',
       'OrchestrationFailed',
     ]);
+  });
+
+  check('AR-19', 'what was archived goes with its instance', async (t) => {
+    await failedInstance(t, 'x', [scheduled(), failed(2)]);
+    await failedInstance(t, 'y', [scheduled(), failed(2)]);
+    const sql = t.need('sql');
+    const archived = async () => (await sql('select instance_id from ddz_history_archive order by id')).length;
+    await t.provider.asManagement().resetInstance('x', 2);
+    await t.provider.asManagement().resetInstance('y', 2);
+    t.expect(await archived()).toBe(4);
+    await t.provider.asManagement().deleteInstance('x', true);
+    t.expect(await archived()).toBe(2);
   });
 });

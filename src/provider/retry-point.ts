@@ -23,7 +23,7 @@ export type RetryPoint =
  * @param history events of the current execution, in order
  */
 export function findRetryPoint(history: readonly HistoryEvent[]): RetryPoint {
-  const end = history.at(-1);
+  const end = history.findLast(({ kind }) => !GIVEN_UP.has(kind));
   if (end?.kind !== 'OrchestrationFailed') {
     return { kind: 'none', reason: `it has not failed: its last event is ${end?.kind ?? 'missing'}` };
   }
@@ -45,6 +45,14 @@ export function findRetryPoint(history: readonly HistoryEvent[]): RetryPoint {
   if (step === undefined) return { kind: 'none', reason: 'the event that scheduled the failed step is missing' };
   return { kind: 'step', toEventId: failure.eventId - 1, failure, step };
 }
+
+/** What an ending turn notes of steps that were open still; some of it stands behind the end. */
+const GIVEN_UP: ReadonlySet<EventKind> = new Set<EventKind>([
+  'ActivityCancelRequested',
+  'SubOrchestrationCancelRequested',
+  'ExternalSubscribedCancelled',
+  'ExternalSubscribedPersistentCancelled',
+]);
 
 type FailureEvent = EventOf<'ActivityFailed'> | EventOf<'SubOrchestrationFailed'>;
 type StepEvent = EventOf<'ActivityScheduled'> | EventOf<'SubOrchestrationScheduled'>;

@@ -4,7 +4,7 @@ import { confirm } from '../confirm.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
-import { countText, momentText, withoutControls } from '../output/text.js';
+import { counted, countText, momentText, withoutControls } from '../output/text.js';
 import { withProgress } from '../progress.js';
 import { pastMoment, statusName, wholeNumber } from '../values.js';
 
@@ -63,7 +63,7 @@ async function remove(ctx: CliContext, ids: readonly string[], options: DeleteOp
     return;
   }
   if (!ctx.print.json) preview(ctx, found);
-  await confirm(ctx, `Delete ${countText(found.length)} instances with all their children, for good?`, options.yes);
+  await confirm(ctx, `Delete ${counted(found.length, 'instance')} with all children, for good?`, options.yes);
 
   const total = { instancesDeleted: 0, executionsDeleted: 0, eventsDeleted: 0, queueMessagesDeleted: 0 };
   await withProgress(ctx, { what: 'deleting', total: instances.length }, async (progress) => {
@@ -76,8 +76,8 @@ async function remove(ctx: CliContext, ids: readonly string[], options: DeleteOp
   });
   ctx.print.answer(total, () => {
     ctx.print.line(
-      `deleted ${countText(total.instancesDeleted)} instances, ${countText(total.executionsDeleted)} executions, ` +
-        `${countText(total.eventsDeleted)} events, ${countText(total.queueMessagesDeleted)} messages`,
+      `deleted ${counted(total.instancesDeleted, 'instance')}, ${counted(total.executionsDeleted, 'execution')}, ` +
+        `${counted(total.eventsDeleted, 'event')}, ${counted(total.queueMessagesDeleted, 'message')}`,
     );
   });
 }

@@ -4,7 +4,7 @@ import { confirm } from '../confirm.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
-import { countText, withoutControls } from '../output/text.js';
+import { counted, withoutControls } from '../output/text.js';
 import { withProgress } from '../progress.js';
 import type { Store } from '../store.js';
 import { pastMoment, wholeNumber } from '../values.js';
@@ -56,16 +56,16 @@ async function prune(ctx: CliContext, ids: readonly string[], options: PruneComm
     ctx.print.answer({ dryRun: options.dryRun === true, instances: plan }, () => {
       for (const { instanceId, executions } of plan) {
         ctx.print.line(
-          `  ${withoutControls(instanceId)}  ${executions.length} executions (${executions[0]} to ${executions.at(-1)})`,
+          `  ${withoutControls(instanceId)}  ${counted(executions.length, 'execution')} (${executions[0]} to ${executions.at(-1)})`,
         );
       }
-      ctx.print.line(count === 0 ? 'nothing to prune' : `would delete ${countText(count)} executions`);
+      ctx.print.line(count === 0 ? 'nothing to prune' : `would delete ${counted(count, 'execution')}`);
     });
     return;
   }
   await confirm(
     ctx,
-    `Delete ${countText(count)} executions of ${countText(plan.length)} instances, for good?`,
+    `Delete ${counted(count, 'execution')} of ${counted(plan.length, 'instance')}, for good?`,
     options.yes,
   );
   const total = { instancesProcessed: 0, executionsDeleted: 0, eventsDeleted: 0 };
@@ -81,7 +81,7 @@ async function prune(ctx: CliContext, ids: readonly string[], options: PruneComm
   });
   ctx.print.answer(total, () => {
     ctx.print.line(
-      `deleted ${countText(total.executionsDeleted)} executions with ${countText(total.eventsDeleted)} events`,
+      `deleted ${counted(total.executionsDeleted, 'execution')} with ${counted(total.eventsDeleted, 'event')}`,
     );
   });
 }

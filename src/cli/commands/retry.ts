@@ -4,7 +4,7 @@ import type { CliContext } from '../context.js';
 import { confirm } from '../confirm.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
-import { withoutControls } from '../output/text.js';
+import { counted, withoutControls } from '../output/text.js';
 import { duration, wholeNumber } from '../values.js';
 
 interface RetryOptions {
@@ -38,7 +38,9 @@ async function retry(ctx: CliContext, id: string, options: RetryOptions): Promis
   const later = history.filter(({ eventId }) => eventId > toEventId).length;
   if (options.dryRun) {
     ctx.print.answer({ instanceId: id, toEventId, step, eventsArchived: later, dryRun: true }, () => {
-      ctx.print.line(`would go on behind event ${toEventId}: ${step}; ${later} later events would be archived`);
+      ctx.print.line(
+        `would go on behind event ${toEventId}: ${step}; ${counted(later, 'later event')} would be archived`,
+      );
     });
     return ExitCode.ok;
   }
@@ -78,14 +80,14 @@ function cannot(id: string, reason: string): CliError {
 
 function printResult(ctx: CliContext, result: ResetResult): void {
   const parts = [
-    [result.activities, 'activities'],
-    [result.timers, 'timers'],
-    [result.children, 'children'],
-    [result.messages, 'messages'],
+    [result.activities, 'activity', 'activities'],
+    [result.timers, 'timer', 'timers'],
+    [result.children, 'child', 'children'],
+    [result.messages, 'message', 'messages'],
   ] as const;
-  const enqueued = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  const enqueued = parts.filter(([count]) => count > 0).map(([count, one, many]) => counted(count, one, many));
   ctx.print.line(
-    `${withoutControls(result.instanceId)} runs again: ${result.eventsArchived} events archived` +
+    `${withoutControls(result.instanceId)} runs again: ${counted(result.eventsArchived, 'event')} archived` +
       (enqueued.length > 0 ? `, enqueued again: ${enqueued.join(', ')}` : ''),
   );
   for (const child of result.resetChildren) printResult(ctx, child);

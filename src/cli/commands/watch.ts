@@ -90,7 +90,10 @@ async function report(ctx: CliContext, store: Store, { state, seen, withHistory 
 
 function ended({ print, io }: CliContext, { instance, status, output }: InstanceState): ExitCode {
   if (print.json) io.stdout.write(`${JSON.stringify({ type: 'end', instanceId: instance, status, output })}\n`);
-  else print.line(`${print.status(status)}${output === null ? '' : `: ${shortened(withoutControls(output), 1_000)}`}`);
+  else
+    print.line(
+      `${print.status(status)}${output === null ? '' : `: ${shortened(withoutControls(output), 2 * PAYLOAD_LENGTH)}`}`,
+    );
   return status === 'Completed' ? ExitCode.ok : ExitCode.negative;
 }
 

@@ -59,3 +59,8 @@ export function prettyPayload(text: string): string {
 export function shellQuoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
+
+/** `1 instance`, `2 instances`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${countText(count)} ${count === 1 ? one : many}`;
+}

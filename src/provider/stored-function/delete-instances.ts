@@ -1,9 +1,11 @@
 import type { DeleteResult, InstanceFilter } from '../admin.js';
 import { ProviderError } from '../provider-error.js';
 import { checkedFilter, type FinishedRoot, finishedRoots } from '../drizzle/admin/filter-instances.js';
+import { forgetArchive, hasArchive } from '../drizzle/admin/forget-archive.js';
 import { getInstanceTree } from '../drizzle/admin/list-instances.js';
 import type { ProviderContext } from '../drizzle/context.js';
 import { integerCell } from '../drizzle/statement.js';
+import { inTransaction } from '../drizzle/transaction.js';
 import { callFunction, readFunction } from './call.js';
 
 /** A child may start between the look at the tree and the deletion; then the tree is read again. */
@@ -29,6 +31,10 @@ export async function deleteInstancesAtomic(
       eventsDeleted: integerCell(events),
       queueMessagesDeleted: integerCell(messages),
     }),
+  });
+  // The functions know nothing of it. What is left behind by a crash here, the next deletion of the id takes.
+  await inTransaction(ctx, operation, async (tx) => {
+    if (await hasArchive(ctx, tx)) await forgetArchive(ctx, tx, ids);
   });
   return counts;
 }

@@ -6,6 +6,7 @@ import type { DeleteResult } from '../../admin.js';
 import type { ProviderContext } from '../context.js';
 import type { Transaction } from '../executor.js';
 import { type Cell, integerCell, noRow, textCell } from '../statement.js';
+import { forgetArchive, hasArchive } from './forget-archive.js';
 
 const value = (name: string) => sql.placeholder(name);
 const id = ([cell]: readonly Cell[]) => textCell(cell);
@@ -32,17 +33,19 @@ export async function deleteListed(
   force: boolean,
 ): Promise<DeletionOutcome> {
   const ids = [...new Set(instances)];
-  const [, , living, orphans, scheduled] = await Promise.all([
+  const [, , living, orphans, scheduled, archived] = await Promise.all([
     tx.run(lockInstanceLocks(ctx), { ids }),
     tx.run(lockInstances(ctx), { ids }),
     tx.run(findLiving(ctx), { ids }),
     tx.run(findOrphans(ctx), { ids }),
     tx.run(findScheduledChildren(ctx), { ids }),
+    hasArchive(ctx, tx),
   ]);
   if (!force && living[0] !== undefined) return { kind: 'running', instance: living[0] };
   if (orphans[0] !== undefined) return { kind: 'orphan', instance: orphans[0] };
 
   const unborn = await findUnborn(ctx, tx, ids, scheduled.flatMap(childOf));
+  if (archived) await forgetArchive(ctx, tx, ids);
   const counts = new Map(
     await tx.runLast(deleteAll(ctx), {
       ids,

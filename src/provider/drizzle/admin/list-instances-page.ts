@@ -31,10 +31,8 @@ interface Row {
 export async function listInstancesPage(ctx: ProviderContext, query: InstancePageQuery): Promise<InstancePage> {
   const checked = checkedPageQuery(query);
   return inTransaction(ctx, 'list_instances_page', async (tx) => {
-    const planned = useIndexes(tx);
-    const source = await smallSet(ctx, tx, checked);
+    const [, source] = await Promise.all([useIndexes(tx), smallSet(ctx, tx, checked)]);
     const rows = source === undefined ? await walk(ctx, tx, checked) : await fromSet(ctx, tx, checked, source);
-    await planned;
     const shown = rows.slice(0, checked.limit);
     let next = rows.length > shown.length ? shown.at(-1)?.position : undefined;
     if (next === undefined && source === undefined) next = await whereWalkEnded(ctx, tx, checked);
@@ -47,8 +45,12 @@ export async function listInstancesPage(ctx: ProviderContext, query: InstancePag
  * depends on statistics, and on how it counts limits of which it does not know the size.
  */
 function useIndexes(tx: Executor): Promise<void> {
-  return tx.script('set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off');
+  return tx.script(INDEXES_ONLY);
 }
+
+/** @internal */
+export const INDEXES_ONLY =
+  'set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off';
 
 /** The first condition that leaves few enough rows to be read as a whole. */
 async function smallSet(ctx: ProviderContext, tx: Executor, query: CheckedPageQuery): Promise<SetSource | undefined> {

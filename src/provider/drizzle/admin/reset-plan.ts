@@ -32,6 +32,8 @@ export function planReset(history: readonly HistoryEvent[], toEventId: number): 
   const kept = history.filter(({ eventId }) => eventId <= toEventId);
   const archived = history.filter(({ eventId }) => eventId > toEventId);
   if (archived.length === 0) return { refusal: `event ${toEventId} is its last one: nothing would be taken back` };
+  const end = kept.find(({ kind }) => kind === 'OrchestrationFailed');
+  if (end) return { refusal: `event ${toEventId} is not before its failure, which is event ${end.eventId}` };
   if (kept.some(({ kind }) => kind === 'OrchestrationCancelRequested')) {
     return { refusal: `it was cancelled before event ${toEventId}: it would be cancelled again` };
   }

@@ -29,7 +29,12 @@ export interface Explained {
  * Runs a statement once with its generic plan, the one that a warm connection has, and
  * takes it back. Answers with what it did.
  */
-export async function explain(client: pg.Client, { text, values }: RanStatement): Promise<Explained> {
+export async function explain(
+  client: pg.Client,
+  { text, values }: RanStatement,
+  /** What the transaction of the statement sets before it. */
+  settings = '',
+): Promise<Explained> {
   const literals = values.map((value) => {
     const cell = parameterText(value as SqlValue);
     return cell === null ? 'null' : escapeLiteral(cell);
@@ -37,6 +42,7 @@ export async function explain(client: pg.Client, { text, values }: RanStatement)
   await client.query('begin isolation level read committed');
   try {
     await client.query('set local plan_cache_mode = force_generic_plan');
+    if (settings !== '') await client.query(settings);
     await client.query(`prepare explained as ${text}`);
     const execute = `execute explained${literals.length > 0 ? `(${literals.join(', ')})` : ''}`;
     // Once for the catalogue and the plan, which are not what is measured.

@@ -1,0 +1,226 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { silentLogger } from '../../src/base/logger.js';
+import { Client } from '../../src/client/client.js';
+import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
+import { cli } from '../support/cli.js';
+import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
+
+const schema = uniqueSchema('cli');
+const folder = mkdtempSync(path.join(tmpdir(), 'ddz-cli-'));
+
+beforeAll(async () => {
+  await (await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger })).close();
+});
+afterAll(async () => {
+  await dropSchema(schema);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** The URL of the tests with another user, password, port or database. */
+function urlWith(change: (url: URL) => void): string {
+  const url = new URL(databaseUrl());
+  change(url);
+  return url.href;
+}
+
+describe('command lines', () => {
+  test.each([
+    [['lsit'], "unknown command 'lsit'"],
+    [['list', '--sttaus', 'x'], "unknown option '--sttaus'"],
+    [['list', '--status', 'lost'], 'Expected one of Running, Completed, Failed, ContinuedAsNew'],
+    [['list', '--limit', '0'], 'Expected a whole number from 1 to 100000'],
+    [['list', '--since', 'yesterday'], 'Expected a moment such as'],
+    [['list', '--roots', '--parent', 'x'], 'both --roots and --parent were given'],
+    [['show'], "missing required argument 'id'"],
+    [['show', 'a', 'b'], 'too many arguments'],
+    [['watch', 'x', '--timeout', 'soon'], 'Expected a duration such as'],
+    [['completion', 'tcsh'], 'Allowed choices are bash, zsh, fish'],
+    [['list', '--schema', 'Bad-Name'], 'invalid schema name "Bad-Name"'],
+    [['list', '--url', 'mysql://root:secret@x/y'], '--url is a mysql: URL; expected postgres://'],
+    [['list', '--url', 'nonsense'], '--url is no URL'],
+    [['list', '--url', 'postgres://x', '--pglite', 'y'], 'both --url and --pglite were given'],
+    [['migrate', '--hand-over-to-native', '--stored-functions'], 'expected it alone'],
+    [['list', '--after', 'bm9uc2Vuc2U'], 'after is not a cursor of a page'],
+  ])('%j exits with 2 and says: %s', async (argv, message) => {
+    const { code, stdout, stderr } = await cli(argv.includes('--schema') ? argv : [...argv, '--schema', schema]);
+    expect(stderr).toContain(message);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  });
+
+  test('without a command the help is shown, as a mistake; asked for, as an answer', async () => {
+    const nothing = await cli([]);
+    expect(nothing).toMatchObject({ code: 2, stdout: '' });
+    expect(nothing.stderr).toContain('Usage: duroxide-drizzle');
+    const help = await cli(['--help']);
+    expect(help).toMatchObject({ code: 0, stderr: '' });
+    for (const word of [
+      'migrate',
+      'doctor',
+      'list',
+      'show',
+      'watch',
+      'start',
+      'raise',
+      'enqueue',
+      'cancel',
+      'retry',
+      'prune',
+      'delete',
+      'stats',
+      'workers',
+      'export',
+      'replay',
+      'dashboard',
+      'demo',
+      'completion',
+    ]) {
+      expect(help.stdout).toMatch(new RegExp(`^ {2}${word} `, 'm'));
+    }
+    expect((await cli(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+/);
+  });
+
+  test('with --json errors are JSON, too', async () => {
+    for (const argv of [
+      ['list', '--bogus'],
+      ['show', 'nobody', '--schema', schema],
+    ]) {
+      const { code, stderr } = await cli([...argv, '--json']);
+      expect(JSON.parse(stderr)).toMatchObject({ error: { exitCode: code, message: expect.any(String) as unknown } });
+    }
+  });
+
+  test('without any database it says what to give', async () => {
+    const { code, stderr } = await cli(['list'], { env: { DATABASE_URL: undefined } });
+    expect(code).toBe(2);
+    expect(stderr).toContain('no database was given; expected DATABASE_URL, --url postgres://… or --pglite DIRECTORY');
+  });
+
+  test('a cursor of another query is refused', async () => {
+    const provider = await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
+    const { cursorOf } = await import('../../src/provider/drizzle/admin/page-query.js');
+    const cursor = cursorOf({ createdAt: '2026-01-01 00:00:00+00', instance: 'x' }, { limit: 1, status: 'Failed' });
+    await provider.close();
+    const { code, stderr } = await cli(['list', '--after', cursor, '--schema', schema]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('after is the cursor of another query');
+    expect((await cli(['list', '--status', 'Failed', '--after', cursor, '--schema', schema])).code).toBe(0);
+  });
+});
+
+describe('databases', () => {
+  test('one that is down, or does not exist, and a role that is unknown; passwords are never printed', async () => {
+    const down = await cli(['list', '--url', 'postgres://me:hunter2secret@127.0.0.1:1/db']);
+    expect(down.code).toBe(5);
+    expect(down.stderr).toContain('ECONNREFUSED');
+    const absent = await cli([
+      'list',
+      '--url',
+      urlWith((url) => ((url.pathname = '/nowhere_db'), (url.password = 'hunter2secret'))),
+    ]);
+    expect(absent.code).toBe(5);
+    expect(absent.stderr).toContain('"nowhere_db" does not exist');
+    const role = await cli([
+      'doctor',
+      '--url',
+      urlWith((url) => ((url.username = 'nobody_here'), (url.password = 'hunter2secret'))),
+    ]);
+    expect(role.code).toBe(5);
+    for (const { stdout, stderr } of [down, absent, role]) expect(stdout + stderr).not.toContain('hunter2secret');
+  });
+
+  test('an empty one, and a directory that PGlite did not make: nothing is created', async () => {
+    const empty = uniqueSchema('cli');
+    const { code, stderr } = await cli(['list', '--schema', empty]);
+    expect(code).toBe(6);
+    expect(stderr).toContain(`schema "${empty}" of `);
+    expect(stderr).toContain(`npx duroxide-drizzle migrate --schema ${empty}`);
+    expect((await cli(['doctor', '--schema', empty])).code).toBe(7);
+    expect((await cli(['start', 'X', '--schema', empty])).code).toBe(6);
+    await withClient(async (client) => {
+      expect((await client.query('select from pg_namespace where nspname = $1', [empty])).rowCount).toBe(0);
+    });
+    const directory = await cli(['list', '--pglite', folder]);
+    expect(directory.code).toBe(3);
+    expect(directory.stderr).toContain('is no directory of PGlite');
+  });
+
+  test('a read-only one can be read, and a write says why it is not', async () => {
+    const url = urlWith((given) => given.searchParams.set('options', '-c default_transaction_read_only=on'));
+    const at = (...argv: string[]) => cli([...argv, '--url', url, '--schema', schema]);
+    expect((await at('list')).code).toBe(0);
+    const start = await at('start', 'Hello', '--id', 'never');
+    expect(start.code).toBe(5);
+    expect(start.stderr).toContain('read-only');
+    expect((await at('doctor')).stdout).toContain('problem  writable: transactions are read-only');
+    expect((await cli(['show', 'never', '--schema', schema])).code).toBe(3);
+  });
+
+  test('a schema that is newer, and one that is damaged', async () => {
+    const newer = uniqueSchema('cli');
+    await (await DrizzleProvider.connect(databaseUrl(), { schema: newer, logger: silentLogger })).close();
+    await withClient((client) =>
+      client.query(`insert into ${newer}.ddz_migrations values ('9999_future', 'base', now())`),
+    );
+    const refused = await cli(['list', '--schema', newer]);
+    expect(refused.code).toBe(6);
+    expect(refused.stderr).toContain('a newer duroxide-drizzle migrated it (unknown here: 9999_future)');
+    await withClient((client) =>
+      client.query(`delete from ${newer}.ddz_migrations where name = '9999_future'; drop table ${newer}.history`),
+    );
+    const damaged = await cli(['list', '--schema', newer]);
+    expect(damaged.code).toBe(6);
+    expect(damaged.stderr).toContain('table history is missing');
+    expect((await cli(['doctor', '--schema', newer])).code).toBe(7);
+    await dropSchema(newer);
+  });
+});
+
+test('ids that need quoting are taken as they are, and told so that a shell takes them back', async () => {
+  const id = `it's "$HOME" & more; --x`;
+  const at = (...argv: string[]) => cli([...argv, '--schema', schema]);
+  const started = await at('start', 'Hello', '--id', id);
+  expect(started.stderr).toContain(`watch 'it'\\''s "$HOME" & more; --x'`);
+  const provider = await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
+  await new Client(provider).getStatus(id);
+  expect((await provider.due()).orchestrator).toBe(true);
+  await provider.close();
+});
+
+describe('migrate', () => {
+  test('creates what is missing, and with --dry-run only prints the SQL of it', async () => {
+    const fresh = uniqueSchema('cli');
+    const dry = await cli(['migrate', '--dry-run', '--schema', fresh]);
+    expect(dry.code).toBe(0);
+    expect(dry.stdout).toMatch(new RegExp(`create schema "${fresh}";[^]*CREATE TABLE "instances"`));
+    expect((await cli(['list', '--schema', fresh])).code).toBe(6);
+    expect((await cli(['migrate', '--schema', fresh])).stdout).toMatch(/applied schema\n[^]*applied 0000_base/);
+    expect((await cli(['migrate', '--schema', fresh])).stdout).toBe(`schema "${fresh}" is up to date\n`);
+    expect((await cli(['migrate', '--notify-triggers', '--stored-functions', '--schema', fresh])).stdout).toBe(
+      'applied notify_triggers\napplied stored_functions\n',
+    );
+    await dropSchema(fresh);
+  });
+
+  test('a hand-over is asked for, refused while anything is locked, and done once', async () => {
+    const mine = uniqueSchema('cli');
+    const at = (...argv: string[]) => cli(['migrate', ...argv, '--schema', mine]);
+    await at();
+    expect((await at('--hand-over-to-native')).code).toBe(4);
+    await withClient((client) =>
+      client.query(
+        `insert into ${mine}.instance_locks values ('x', 't', (extract(epoch from now()) * 1000)::bigint + 60000, 0)`,
+      ),
+    );
+    const locked = await at('--hand-over-to-native', '--yes');
+    expect(locked.code).toBe(6);
+    expect(locked.stderr).toContain('locked');
+    await withClient((client) => client.query(`truncate ${mine}.instance_locks`));
+    expect((await at('--hand-over-to-native', '--dry-run')).stdout).toContain('would hand schema');
+    expect((await at('--hand-over-to-native', '--yes')).stdout).toContain('applied handed_over_to_native');
+    expect((await at('--hand-over-to-native', '--dry-run')).stdout).toBe('handed over already\n');
+    await dropSchema(mine);
+  });
+});

@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { silentLogger } from '../../src/base/logger.js';
+import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
+import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
+
+const schema = uniqueSchema('cli');
+
+beforeAll(async () => {
+  await (await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger })).close();
+  await withClient((client) =>
+    client.query(`insert into ${schema}.instances (instance_id, orchestration_name, created_at, updated_at)
+      select 'order-' || n, 'Order', now() + n * interval '1 ms', now() from generate_series(1, 30000) n`),
+  );
+  await withClient((client) =>
+    client.query(`update ${schema}.instances set custom_status = 'waiting', custom_status_version = 1
+        where instance_id = 'order-1';
+      insert into ${schema}.executions (instance_id, execution_id, started_at) values ('order-1', 1, now());
+      analyze ${schema}.instances`),
+  );
+}, 60_000);
+afterAll(() => dropSchema(schema));
+
+/** The program as users run it, but for the build. */
+function program(
+  ...argv: string[]
+): ChildProcess & { readonly ended: Promise<{ code: number | null; stderr: string }> } {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/bin.ts', ...argv, '--schema', schema], {
+    env: { ...process.env, DATABASE_URL: databaseUrl() },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stderr = '';
+  child.stderr?.on('data', (text: Buffer) => (stderr += text.toString()));
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, stderr }));
+  return Object.assign(child, { ended });
+}
+
+test('a reader that has enough ends the program quietly (EPIPE)', async () => {
+  const child = program('list', '--all');
+  await once(child.stdout as NodeJS.EventEmitter, 'data');
+  child.stdout?.destroy();
+  expect(await child.ended).toEqual({ code: 141, stderr: '' });
+}, 60_000);
+
+test('all of a long answer arrives in a pipe', async () => {
+  const child = program('list', '--all', '--json');
+  let lines = 0;
+  child.stdout?.on('data', (chunk: Buffer) => {
+    for (const byte of chunk) if (byte === 10) lines += 1;
+  });
+  expect(await child.ended).toEqual({ code: 0, stderr: '' });
+  expect(lines).toBe(30_000);
+}, 60_000);
+
+test('a terminal that is closed, or Ctrl-C, ends a watch with 130', async () => {
+  for (const signal of ['SIGHUP', 'SIGINT'] as const) {
+    const child = program('watch', 'order-1', '--json');
+    const [first] = (await once(child.stdout as NodeJS.EventEmitter, 'data')) as [Buffer];
+    expect(first.toString()).toContain('"customStatus":"waiting"');
+    child.kill(signal);
+    expect((await child.ended).code).toBe(130);
+  }
+}, 60_000);
+
+test('the start of the program loads neither Drizzle nor a driver nor anything else that is big', () => {
+  const external = new Set<string>();
+  const seen = new Set<string>();
+  const visit = (file: string) => {
+    if (seen.has(file)) return;
+    seen.add(file);
+    // Imports of types alone are gone when it runs.
+    for (const [, specifier = ''] of readFileSync(file, 'utf8').matchAll(
+      /^import (?!type\b)[^;]*?from '([^']+)';/gms,
+    )) {
+      if (specifier.startsWith('.')) visit(path.resolve(path.dirname(file), specifier.replace(/\.js$/, '.ts')));
+      else if (!specifier.startsWith('node:')) external.add(specifier);
+    }
+  };
+  visit(path.resolve('src/cli/bin.ts'));
+  expect([...external].sort()).toEqual(['commander', 'picocolors']);
+});

@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { silentLogger } from '../../src/base/logger.js';
+import { Client } from '../../src/client/client.js';
+import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
+import { Runtime } from '../../src/runtime/runtime.js';
+import { cli, cliJson } from '../support/cli.js';
+import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
+import type { OrchestrationContext } from '../../src/runtime/generator/orchestration-context.js';
+
+type Steps = Generator<unknown, unknown, never>;
+
+const schema = uniqueSchema('cli');
+let provider: DrizzleProvider;
+
+beforeAll(async () => {
+  provider = await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
+  const runtime = new Runtime(provider, { logger: silentLogger, logLevel: 'off' });
+  runtime.registerActivity('Echo', (_ctx, input) => input);
+  runtime.registerActivity('Break', () => {
+    throw new Error('broken');
+  });
+  runtime.registerOrchestration('Parent', function* (ctx: OrchestrationContext, input: unknown): Steps {
+    ctx.setCustomStatus('calling');
+    ctx.setValue('seen', JSON.stringify(input));
+    const answer: unknown = yield ctx.scheduleSubOrchestration('Child', input);
+    return answer;
+  });
+  runtime.registerOrchestration('Child', function* (ctx: OrchestrationContext, input: unknown): Steps {
+    return yield ctx.scheduleActivity('Echo', input);
+  });
+  runtime.registerOrchestration('Failing', function* (ctx: OrchestrationContext): Steps {
+    return yield ctx.scheduleActivity('Break', null);
+  });
+  runtime.registerOrchestration('Waiting', function* (ctx: OrchestrationContext): Steps {
+    return yield ctx.waitForEvent('go');
+  });
+  await runtime.start();
+  const client = new Client(provider);
+  await client.startOrchestration('parent-1', 'Parent', { secret: 'x'.repeat(300) });
+  await client.startOrchestration("it's \u001b[31m\nodd", 'Failing');
+  await client.startOrchestration('waiting-1', 'Waiting');
+  await client.waitForOrchestration('parent-1');
+  await client.waitForOrchestration("it's \u001b[31m\nodd");
+  await client.startOrchestration('last', 'Child', 1);
+  await client.waitForOrchestration('last');
+  await runtime.shutdown();
+}, 60_000);
+
+afterAll(async () => {
+  await provider.close();
+  await dropSchema(schema);
+});
+
+const at = (...argv: string[]) => cli([...argv, '--schema', schema]);
+const json = <T>(...argv: string[]) => cliJson<T>([...argv, '--schema', schema]);
+
+interface Listed {
+  readonly instances: readonly { readonly instanceId: string }[];
+  readonly next: string | null;
+}
+const idsOf = ({ instances }: Listed) => instances.map(({ instanceId }) => instanceId);
+
+describe('list', () => {
+  test('shows instances in columns; ids of users cannot steer the terminal', async () => {
+    const { code, stdout } = await at('list');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^INSTANCE +ORCHESTRATION +STATUS/);
+    expect(stdout).toMatch(/parent-1 +Parent 1\.0\.0 +Completed .*calling/);
+    expect(stdout).toContain("it's \\u001b[31m\\nodd");
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  test.each([
+    [['--status', 'failed'], ["it's \u001b[31m\nodd"]],
+    [['--status', 'Running'], ['waiting-1']],
+    [['--name', 'Parent'], ['parent-1']],
+    [['--prefix', 'wait'], ['waiting-1']],
+    [['--parent', 'parent-1'], ['parent-1::sub::4']],
+    [['--custom-status', 'cal'], ['parent-1']],
+    [['--since', '2030-01-01', '--until', '2030-01-02'], []],
+  ])('selects by %j', async (options, expected) => {
+    const ids = idsOf(await json<Listed>('list', ...options));
+    expect(ids.map((id) => id.replace(/sub::\d+$/, 'sub::4'))).toEqual(expected);
+  });
+
+  test('pages follow one another by their cursor, in any page size', async () => {
+    const all = idsOf(await json<Listed>('list', '--roots'));
+    const seen: string[] = [];
+    let after: string[] = [];
+    do {
+      const page: Listed = await json<Listed>('list', '--roots', '--limit', '1', ...after);
+      seen.push(...idsOf(page));
+      after = page.next === null ? [] : ['--after', page.next];
+    } while (after.length > 0);
+    expect(seen).toEqual(all);
+    expect(all).toHaveLength(4);
+    const lines = (await at('list', '--all', '--json')).stdout.trim().split('\n');
+    expect(lines).toHaveLength(5);
+  });
+});
+
+describe('show', () => {
+  test('tells details, tree, key-values and history with readable events', async () => {
+    const { stdout } = await at('show', 'parent-1');
+    expect(stdout).toMatch(/parent-1 {2}Completed/);
+    expect(stdout).toMatch(/└─ parent-1::sub::\d+ {2}Child {2}Completed/);
+    expect(stdout).toMatch(/seen = /);
+    expect(stdout).toMatch(/ActivityScheduled|SubOrchestrationScheduled {2}Child/);
+    // Payloads are cut unless they are asked for.
+    expect(stdout).not.toContain('x'.repeat(200));
+    expect((await at('show', 'parent-1', '--full')).stdout).toContain('x'.repeat(300));
+  });
+
+  test('gives the stored events in JSON', async () => {
+    const shown = await json<{ history: { events: { type: string }[] } }>('show', 'parent-1', '--events', '1');
+    expect(shown).toMatchObject({ instance: { status: 'Completed' }, history: { executionId: 1 } });
+    expect(shown.history.events.map(({ type }) => type)).toEqual(['OrchestrationCompleted']);
+  });
+
+  test('an unknown instance and an unknown execution are not found, by name', async () => {
+    const nobody = await at('show', 'no body');
+    expect(nobody).toMatchObject({ code: 3, stdout: '' });
+    expect(nobody.stderr).toContain(`there is no instance "no body" in schema "${schema}"`);
+    const execution = await at('show', 'parent-1', '--execution', '7');
+    expect(execution.code).toBe(3);
+    expect(execution.stderr).toContain('has no execution 7; expected one of 1');
+  });
+});
+
+test('watch follows an instance to its end, and says by its exit code how it went', async () => {
+  const done = await at('watch', 'parent-1');
+  expect(done.code).toBe(0);
+  expect(done.stdout).toMatch(/OrchestrationStarted[^]*OrchestrationCompleted[^]*Completed: /);
+  const failed = await at('watch', "it's \u001b[31m\nodd", '--json');
+  expect(failed.code).toBe(7);
+  expect(JSON.parse(failed.stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({ type: 'end', status: 'Failed' });
+  const waiting = await at('watch', 'waiting-1', '--timeout', '0s', '--no-history');
+  expect(waiting.code).toBe(8);
+  expect(waiting.stderr).toContain('instance "waiting-1" is Running still');
+});
+
+test('stats counts by status, queues and workers; workers tells them apart', async () => {
+  expect(await json('stats', '--exact')).toMatchObject({
+    instances: [{ status: 'Completed', count: 3, isEstimate: false }, { count: 1 }, { count: 1 }],
+    runningWorkers: 0,
+    totals: { totalInstances: 5 },
+  });
+  expect((await at('stats')).stdout).toMatch(/Completed +3\n/);
+  expect(await json('workers')).toMatchObject([{ state: 'stopped', pid: process.pid }]);
+  expect((await at('workers')).stdout).toMatch(/RUNTIME.*\n.* stopped +0\/100 +0\/32/);
+  expect(await json('workers', '--running')).toEqual([]);
+});
+
+describe('doctor', () => {
+  test('finds nothing wrong, also row by row', async () => {
+    const { code, stdout } = await at('doctor', '--deep');
+    expect(stdout).toMatch(/ok +schema: schema "\w+": made by this package/);
+    expect(stdout).toMatch(/deep: nothing is lost, doubled or stuck \(5 instances/);
+    expect(code).toBe(0);
+  });
+
+  test('names rows that were set aside, and what waits too long, with advice', async () => {
+    const sick = uniqueSchema('cli');
+    await (await DrizzleProvider.connect(databaseUrl(), { schema: sick, logger: silentLogger })).close();
+    await withClient(async (client) => {
+      await client.query(`insert into ${sick}.orchestrator_queue (instance_id, work_item, visible_at, created_at, attempt_count)
+        values ('a', '{"CancelInstance":{"instance":"a","reason":""}}', now() - interval '1 hour', now(), 0),
+          ('b', 'garbage', '9999-12-31', now(), 10)`);
+      await client.query(`insert into ${sick}.instance_locks values ('c', 't', 1, 1)`);
+      await client.query(`drop index ${sick}.ddz_orch_ready`);
+    });
+    const { code, stdout } = await cli(['doctor', '--schema', sick]);
+    expect(code).toBe(7);
+    expect(stdout).toMatch(/problem +orchestrator_queue: 2 rows, 1 due, the oldest for 1 h/);
+    expect(stdout).toMatch(/problem +orchestrator_queue quarantine: 1 rows/);
+    expect(stdout).toMatch(/warning +locks: 1 locks ended more than 5 minutes ago/);
+    expect(stdout).toMatch(/warning +indexes: missing: ddz_orch_ready/);
+    expect(stdout).toContain(`→ npx duroxide-drizzle migrate --schema ${sick}`);
+    const answer = await cli(['doctor', '--deep', '--json', '--schema', sick]);
+    expect(answer.code).toBe(7);
+    expect(JSON.parse(answer.stdout)).toMatchObject({ ok: false });
+    await dropSchema(sick);
+  });
+});
+
+test('colours only on a terminal, and not where NO_COLOR or --no-color says so', async () => {
+  const list = ['list', '--schema', schema];
+  expect((await cli(list, { tty: true })).stdout).toContain('\u001b[');
+  expect((await cli(list)).stdout).not.toContain('\u001b[');
+  expect((await cli(list, { tty: true, env: { NO_COLOR: '1' } })).stdout).not.toContain('\u001b[');
+  expect((await cli([...list, '--no-color'], { tty: true })).stdout).not.toContain('\u001b[');
+  expect((await cli(list, { tty: true, env: { TERM: 'dumb' } })).stdout).not.toContain('\u001b[');
+});
+
+test('export gives a history that replay accepts, and refuses to overwrite a file', async () => {
+  const { code, stdout } = await at('export', 'parent-1');
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    instance: 'parent-1',
+    executionId: 1,
+    events: [{ type: 'OrchestrationStarted' }, {}, {}, {}, {}, {}],
+  });
+  const all = await json<{ executions: unknown[] }>('export', 'parent-1', '--all-executions');
+  expect(all.executions).toHaveLength(1);
+});

@@ -11,7 +11,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const work = path.join(root, '.tmp', 'matrix');
 
 // The long random runs are the nightly part: five hundred sequences instead of the hundred and fifty of CI.
-const long = { DDZ_SEQUENCES: '500' };
+const long = { DDZ_SEQUENCES: '500', DDZ_ASYNC_RUNS: '500' };
 const legs = [
   { name: `Node ${process.versions.node.split('.')[0]}, PostgreSQL 18`, env: long },
   { name: `Node ${process.versions.node.split('.')[0]}, PostgreSQL 15`, postgres: '15.18.0-beta.17' },

@@ -46,16 +46,18 @@ export function asyncOrchestration<In, Out, Parsed, Returned>(
 ): CreateDriver {
   return (port, info) => {
     const { instance, executionId, name } = info;
+    const about = { instanceId: instance, executionId, orchestrationName: name };
     return new AsyncDriver(
       host,
       port,
       info,
       (asyncPort) => runOrchestration(code, asyncPort, new OrchestrationContext(asyncPort, logger)),
-      (error) =>
-        logger.warn(
-          { instanceId: instance, executionId, orchestrationName: name, error },
-          'an orchestration ended with a rejected promise that it never awaited',
-        ),
+      {
+        lostRejection: (error) =>
+          logger.warn({ ...about, error }, 'an orchestration ended with a rejected promise that it never awaited'),
+        foreignAwait: (error) =>
+          logger.error({ ...about, error }, 'an orchestration went on outside its turn; its next turn is put off'),
+      },
     );
   };
 }

@@ -11,7 +11,7 @@ export function replaySafeLog(port: AsyncPort, logger: Logger): ReplaySafeLog {
   const line =
     (level: keyof Logger) =>
     (message: string, fields: LogFields = {}) => {
-      if (!port.replaying) logger[level]({ ...fields, ...about }, message);
+      if (!port.replaying) port.outside(() => logger[level]({ ...fields, ...about }, message));
     };
   return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
 }

@@ -38,7 +38,7 @@ describeScenarios(
       for (const definition of [hello, helloSteps]) {
         const handle = await client.start(definition, { who: 'Ann' }, { id: id() });
         await runtime.settle();
-        const { text } = await handle.result();
+        const { text } = await handle.result({ timeoutMs: 0 });
         expect(text).toBe('Hello, Ann!');
         expect(await handle.status()).toMatchObject({ status: 'Completed', output: { text: 'Hello, Ann!' } });
       }
@@ -55,7 +55,7 @@ describeScenarios(
       expect(await provider.due()).toMatchObject({ orchestrator: false });
       await handle.events.raise(approved, { by: 'Bo' });
       await runtime.settle();
-      expect(await handle.result()).toBe('Bo');
+      expect(await handle.result({ timeoutMs: 0 })).toBe('Bo');
     },
   },
   ['memory', 'postgres'],

@@ -36,7 +36,7 @@ describeScenarios(
       const runtime = open({ definitions });
       const handle = await runtime.client.start(checkout, 500, { id: id() });
       await runtime.settle();
-      const failed = await failureOf(handle.result());
+      const failed = await failureOf(handle.result({ timeoutMs: 0 }));
       expect(failed).toMatchObject({
         name: 'OrchestrationFailedError',
         message: 'Error: the checkout failed',
@@ -79,7 +79,7 @@ describeScenarios(
       await first.settle();
       const second = open({ definitions: [charge, looks] });
       await second.advance(1_000);
-      expect(await handle.result()).toBe('done');
+      expect(await handle.result({ timeoutMs: 0 })).toBe('done');
       expect(new Set(seen)).toEqual(new Set(['CardDeclined,RangeError']));
     },
 
@@ -89,7 +89,7 @@ describeScenarios(
       await runtime.settle();
       await handle.cancel('changed my mind');
       await runtime.settle();
-      expect(await failureOf(handle.result())).toMatchObject({
+      expect(await failureOf(handle.result({ timeoutMs: 0 }))).toMatchObject({
         name: 'OrchestrationCancelledError',
         message: 'canceled: changed my mind',
         reason: 'changed my mind',
@@ -100,7 +100,10 @@ describeScenarios(
       const runtime = open({ definitions });
       const handle = await runtime.client.start(throwsText, undefined, { id: id() });
       await runtime.settle();
-      expect(await failureOf(handle.result())).toMatchObject({ message: 'just text', kind: 'Application' });
+      expect(await failureOf(handle.result({ timeoutMs: 0 }))).toMatchObject({
+        message: 'just text',
+        kind: 'Application',
+      });
     },
 
     'a failure that no code threw says what it was': async ({ open, id }) => {
@@ -110,7 +113,7 @@ describeScenarios(
       );
       const handle = await runtime.client.start(patient, undefined, { id: id() });
       await runtime.runToEnd(handle.id);
-      expect(await failureOf(handle.result())).toMatchObject({
+      expect(await failureOf(handle.result({ timeoutMs: 0 }))).toMatchObject({
         kind: 'Poison',
         message: `poison: orchestration ${handle.id} exceeded 2 attempts (max 1)`,
       });

@@ -49,7 +49,7 @@ describe.each(schemas)('schemas of %s', (_vendor, schema) => {
   test('what fits passes the client, the orchestration and the activity', async () => {
     const handle = await client.start(takes, good);
     await runtime.settle();
-    expect(await handle.result()).toBe(1);
+    expect(await handle.result({ timeoutMs: 0 })).toBe(1);
   });
 
   test('an input that is refused at the start names the path, not the value, and nothing is stored', async () => {
@@ -70,14 +70,16 @@ describe.each(schemas)('schemas of %s', (_vendor, schema) => {
   test('an input that a call would pass on is refused there: no activity is scheduled, the code may catch it', async () => {
     const handle = await client.start(passes, bad);
     await runtime.settle();
-    expect(await handle.result()).toMatch(/^the input of activity 'count' does not fit its schema: lines\.1\.count: /);
+    expect(await handle.result({ timeoutMs: 0 })).toMatch(
+      /^the input of activity 'count' does not fit its schema: lines\.1\.count: /,
+    );
     expect(await runtime.kinds(handle.id)).toEqual(['OrchestrationStarted', 'OrchestrationCompleted']);
   });
 
   test('a child is refused by its parent', async () => {
     const handle = await client.start(starts, bad);
     await runtime.settle();
-    await expect(handle.result()).rejects.toMatchObject({
+    await expect(handle.result({ timeoutMs: 0 })).rejects.toMatchObject({
       message: expect.stringMatching(/SchemaValidationError: the input of orchestration 'takes'.*lines\.1\.count/),
     });
     expect(await runtime.kinds(handle.id)).toEqual(['OrchestrationStarted', 'OrchestrationFailed']);
@@ -86,7 +88,7 @@ describe.each(schemas)('schemas of %s', (_vendor, schema) => {
   test('what was started past the schema is refused before the handler runs', async () => {
     await client.startOrchestration('past', 'takes', bad);
     await runtime.settle();
-    await expect(client.handle(takes, 'past').result()).rejects.toMatchObject({
+    await expect(client.handle(takes, 'past').result({ timeoutMs: 0 })).rejects.toMatchObject({
       message: expect.stringMatching(/the input of orchestration 'takes'.*lines\.1\.count/),
     });
   });
@@ -94,10 +96,10 @@ describe.each(schemas)('schemas of %s', (_vendor, schema) => {
   test('outputs are checked, too: of activities and of orchestrations', async () => {
     const [byActivity, byOrchestration] = [await client.start(produces), await client.start(returns)];
     await runtime.settle();
-    await expect(byActivity.result()).rejects.toMatchObject({
+    await expect(byActivity.result({ timeoutMs: 0 })).rejects.toMatchObject({
       message: expect.stringMatching(/the output of activity 'produce'.*lines\.1\.count/),
     });
-    await expect(byOrchestration.result()).rejects.toMatchObject({
+    await expect(byOrchestration.result({ timeoutMs: 0 })).rejects.toMatchObject({
       message: expect.stringMatching(/the output of orchestration 'returns'.*lines\.1\.count/),
     });
   });
@@ -113,7 +115,7 @@ describe('schemas that convert', () => {
     const runtime = new SteppedRuntime(provider, clock, { definitions: [due] });
     const handle = await new Client(provider).start(due, { at: '1970-01-01T00:00:01Z' });
     await runtime.settle();
-    expect(await handle.result()).toBe(1_002);
+    expect(await handle.result({ timeoutMs: 0 })).toBe(1_002);
   });
 
   test('an asynchronous schema is refused where nothing may be awaited', async () => {

@@ -9,7 +9,7 @@ import type {
   OrchestrationDriver,
   Token,
 } from '../replay/driver.js';
-import type { AsyncHost, HostedExecution } from './async-host.js';
+import { type AsyncHost, type HostedExecution, userFrames } from './async-host.js';
 import { ForeignAwaitError } from './foreign-await-error.js';
 
 /** The outcome of one durable call; `text` is the display text of what went wrong, `failure` what was kept beside it. */
@@ -26,9 +26,19 @@ export interface AsyncPort {
   /** As {@link emit}, for decisions without an outcome. */
   emitDetached(action: EmittedAction): Token;
   drop(token: Token): void;
+  /** Runs what is no part of the orchestration and need not be deterministic, such as a logger. */
+  outside<T>(use: () => T): T;
   readonly keyValues: KeyValueStore;
   readonly customStatus: CustomStatus;
   readonly replaying: boolean;
+}
+
+/** What a runtime hears of its async orchestrations beside their outcomes. */
+export interface AsyncObserver {
+  /** The code has ended, and never awaited this rejection. */
+  lostRejection(reason: unknown): void;
+  /** Found between two turns; the next turn will be put off for it. */
+  foreignAwait(error: ForeignAwaitError): void;
 }
 
 /** Runs the user's function on a port; resolves with what it returned, encoded. */
@@ -40,12 +50,15 @@ export type RunAsync = (port: AsyncPort) => Promise<DriverOutcome>;
  * promises never race on the order of microtasks, so what ran once replays as it ran.
  */
 export class AsyncDriver implements OrchestrationDriver, HostedExecution {
+  readonly key: string;
   private readonly waiting = new Map<Token, Settlers>();
   private finished = false;
   /** The code continued as new: it waits for something that never comes, and that is right. */
   private leaving = false;
   /** Rejections of its code that nobody has awaited yet. */
   private readonly unheld = new Map<Promise<unknown>, unknown>();
+  /** Where the code made its last promise, if it is watched so closely. */
+  private lastPromise = '';
   /** Found in a window, or between two turns; the turn that sees it is not committed. */
   private violation: ForeignAwaitError | undefined;
 
@@ -54,9 +67,10 @@ export class AsyncDriver implements OrchestrationDriver, HostedExecution {
     private readonly port: EnginePort,
     private readonly info: ExecutionInfo,
     private readonly run: RunAsync,
-    /** Hears, when the code has ended, of a rejection that it never awaited. */
-    private readonly onLostRejection: (reason: unknown) => void = () => {},
-  ) {}
+    private readonly observer?: AsyncObserver,
+  ) {
+    this.key = `${info.executionId}:${info.instance}`;
+  }
 
   start(): Promise<void> {
     return this.step(() => {
@@ -77,7 +91,11 @@ export class AsyncDriver implements OrchestrationDriver, HostedExecution {
   }
 
   foreignResource(type: string, stack: string): void {
-    this.violation ??= ForeignAwaitError.of(this.info, `something that is not durable was started (${type})`, stack);
+    this.violate(`something that is not durable was started (${type})`, stack || this.lastPromise);
+  }
+
+  promiseMade(stack: string): void {
+    if (stack !== '') this.lastPromise = stack;
   }
 
   unheldRejection(reason: unknown, promise: Promise<unknown>): void {
@@ -94,15 +112,16 @@ export class AsyncDriver implements OrchestrationDriver, HostedExecution {
     setImmediate(() => {
       const reasons = [...this.unheld.values()];
       this.unheld.clear();
-      for (const reason of reasons) this.onLostRejection(reason);
+      for (const reason of reasons) this.observer?.lostRejection(reason);
     });
   }
 
   private async step(act: () => void): Promise<void> {
     await this.host.drain(this, act);
+    if (this.finished) this.host.untrace(this);
     if (this.finished && this.unheld.size > 0) this.reportUnheld();
     if (!this.finished && !this.leaving && this.waiting.size === 0) {
-      this.violation ??= ForeignAwaitError.of(this.info, 'the code waits, but for nothing durable');
+      this.violate('the code waits, but for nothing durable', this.lastPromise);
     }
     if (this.violation) throw this.violation;
   }
@@ -114,7 +133,15 @@ export class AsyncDriver implements OrchestrationDriver, HostedExecution {
   }
 
   private outside(what: string): void {
-    this.violation ??= ForeignAwaitError.of(this.info, what, new Error().stack?.split('\n').slice(3).join('\n'));
+    if (this.violation) return;
+    this.violate(what, userFrames(new Error().stack ?? ''));
+    if (this.violation) this.observer?.foreignAwait(this.violation);
+  }
+
+  private violate(what: string, place: string): void {
+    if (this.violation) return;
+    this.violation = ForeignAwaitError.of(this.info, what, place);
+    if (place === '') this.host.trace(this);
   }
 
   /** A call from outside the window: kept for the next turn's report, and thrown at the caller. */
@@ -147,6 +174,7 @@ export class AsyncDriver implements OrchestrationDriver, HostedExecution {
           this.waiting.delete(token);
           port.drop(token);
         }),
+      outside: (use) => this.host.outside(use),
       get keyValues() {
         return checked((port) => port.keyValues);
       },

@@ -1,8 +1,11 @@
-import { AsyncLocalStorage, createHook, type AsyncHook } from 'node:async_hooks';
+import { AsyncLocalStorage, AsyncResource, createHook, type AsyncHook } from 'node:async_hooks';
 import { claimRejections } from '../../base/rejection-guard.js';
 
-/** Resources that deterministic code may create: promises, and the ticks of a drain itself. */
-const DETERMINISTIC_RESOURCES = new Set(['PROMISE', 'TickObject', 'Microtask']);
+/** Jobs of `randomBytes`, `gzipSync` and their like are resources too, but nobody waits for them. */
+const SYNCHRONOUS_CALL = /^ +at (?:\w+\.)*(?:\w+Sync|sync\w+) \(node:/m;
+
+/** Executions of which the place of a foreign await is looked for at their next turn. */
+const MAX_TRACED = 100;
 
 /** Ticks starve I/O and lock renewal, so the loop gets a turn at least so often. In ms. */
 const LONGEST_STRETCH_MS = 10;
@@ -12,8 +15,12 @@ const STACK_FRAMES = 12;
 
 /** What the host tells an execution about its own code. */
 export interface HostedExecution {
+  /** Names the execution among all of the runtime. */
+  readonly key: string;
   /** The code, or something it called, made a resource that no replay can repeat. */
   foreignResource(type: string, stack: string): void;
+  /** The code made a promise here; told of traced executions only. */
+  promiseMade(stack: string): void;
   /** A promise of its code was rejected before anybody held it. */
   unheldRejection(reason: unknown, promise: Promise<unknown>): void;
   /** Somebody holds it now. */
@@ -33,15 +40,52 @@ export class AsyncHost {
   private current: HostedExecution | undefined;
   private tail: Promise<void> = Promise.resolve();
   private stretchBeganAtMs = performance.now();
+  private readonly traced = new Set<string>();
+  private isTracing = false;
+  /** The code has asked for a tick since the drain last looked. */
+  private hasTicks = false;
 
   constructor() {
     this.hook = createHook({
-      init: (_asyncId, type) => {
-        if (DETERMINISTIC_RESOURCES.has(type)) return;
-        const execution = this.storage.getStore();
-        if (execution !== undefined && execution === this.current) execution.foreignResource(type, callerStack());
+      init: (_asyncId, type, trigger, resource) => {
+        if (type === 'PROMISE') {
+          if (this.isTracing) this.observed()?.promiseMade(userFrames(stackHere()));
+          return;
+        }
+        const execution = this.observed();
+        if (!execution) return;
+        if (type === 'TickObject') this.hasTicks = true;
+        // An `AsyncResource` only carries a context; what it waits for is another resource.
+        if (type === 'TickObject' || type === 'Microtask' || resource instanceof AsyncResource) return;
+        if (isOutput(type, trigger)) return;
+        const stack = stackHere();
+        if (!SYNCHRONOUS_CALL.test(stack)) execution.foreignResource(type, userFrames(stack));
       },
     });
+  }
+
+  /** The execution whose window is open, if it is its code that runs. */
+  private observed(): HostedExecution | undefined {
+    const execution = this.storage.getStore();
+    return execution === this.current ? execution : undefined;
+  }
+
+  /**
+   * Where a foreign await stands is not always to be seen when it is found. From its next
+   * turn on the execution is watched more closely, which is too slow for all.
+   */
+  trace({ key }: HostedExecution): void {
+    if (this.traced.size >= MAX_TRACED) this.traced.clear();
+    this.traced.add(key);
+  }
+
+  untrace({ key }: HostedExecution): void {
+    this.traced.delete(key);
+  }
+
+  /** Runs what is no part of the orchestration, such as the writing of its log: it may do what it likes. */
+  outside<T>(use: () => T): T {
+    return this.storage.exit(use);
   }
 
   /**
@@ -50,6 +94,7 @@ export class AsyncHost {
    * in an orchestration, and ending the process for it would end it again after each restart.
    */
   retain(): () => void {
+    openOutputs();
     const owners = new WeakMap<Promise<unknown>, HostedExecution>();
     const release = claimRejections(
       (reason, promise) => {
@@ -86,10 +131,15 @@ export class AsyncHost {
     try {
       this.enableHook();
       this.current = execution;
+      this.isTracing = this.traced.size > 0 && this.traced.has(execution.key);
       this.storage.run(execution, act);
-      await emptied();
+      do {
+        this.hasTicks = false;
+        await emptied();
+      } while (this.hasTicks);
     } finally {
       this.current = undefined;
+      this.isTracing = false;
       close();
     }
     if (performance.now() - this.stretchBeganAtMs > LONGEST_STRETCH_MS) await this.letTheLoopTurn();
@@ -124,13 +174,45 @@ function emptied(): Promise<void> {
   return new Promise((resolve) => process.nextTick(() => process.nextTick(resolve)));
 }
 
-function callerStack(): string {
+function stackHere(): string {
   const holder: { stack?: string } = {};
-  Error.captureStackTrace(holder, callerStack);
-  return (holder.stack ?? '')
+  Error.captureStackTrace(holder);
+  return holder.stack ?? '';
+}
+
+/** The lines of a stack that are neither Node's nor ours: where the user's code stands. */
+export function userFrames(stack: string): string {
+  return stack
     .split('\n')
-    .slice(1)
-    .filter((line) => !line.includes('node:') && !line.includes('async-host'))
+    .filter((line) => /^ +at /.test(line) && !/node:|<anonymous>\)/.test(line) && !line.includes(OWN_FOLDER))
     .slice(0, STACK_FRAMES)
     .join('\n');
+}
+
+/** The folder of the package's code, as stacks show it. */
+const OWN_FOLDER = ownFolder(stackHere());
+
+function ownFolder(stack: string): string {
+  const [, file = ''] = /at (?:.*\()?(.+?):\d+:\d+\)?$/m.exec(stack) ?? [];
+  const [, source] = /^(.*[/\\]src[/\\])runtime[/\\]async[/\\]/.exec(file) ?? [];
+  return source ?? file.replace(/[^/\\]*$/, '');
+}
+
+/** The streams of the process come into being when somebody prints first; that is no business of an orchestration. */
+function openOutputs(): void {
+  outputs();
+}
+
+/** What `console.log` needs of the system. */
+function isOutput(type: string, trigger: number): boolean {
+  return type === 'WRITEWRAP' && outputs().some((stream) => stream._handle?.getAsyncId?.() === trigger);
+}
+
+/** Both are `Writable`s; what they write to is not part of the public types. */
+interface OutputStream {
+  readonly _handle?: { readonly getAsyncId?: () => number } | null;
+}
+
+function outputs(): readonly OutputStream[] {
+  return [process.stdout, process.stderr] as unknown as readonly OutputStream[];
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.js';
 import { monotonicClock } from '../base/monotonic-clock.js';
 import type { DeleteResult, PruneResult, QueueDepths, SystemMetrics } from '../provider/admin.js';
 import type { InstanceState, InstanceStats, Provider, TransactionScope } from '../provider/provider.js';
+import type { Telemetry } from '../provider/telemetry.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../wire/limits.js';
 import { booleanArgument, instanceId, integerArgument, stringArgument, timeoutArgument } from './arguments.js';
 import { Enqueuer } from './enqueuer.js';
@@ -42,6 +43,8 @@ export interface ClientOptions {
   readonly maxPayloadBytes?: number | undefined;
   /** Measures time-outs and polls; never what is stored. */
   readonly clock?: Clock | undefined;
+  /** Spans and metrics of the calls; made by `duroxide-drizzle/otel`. */
+  readonly telemetry?: Telemetry | undefined;
 }
 
 /**
@@ -63,10 +66,12 @@ export class Client {
 
   /** @throws TypeError without a provider */
   constructor(provider: Provider, options: ClientOptions = {}) {
-    this.provider = providerArgument('Client', provider);
+    const { telemetry } = options;
+    const store = providerArgument('Client', provider);
+    provider = this.provider = telemetry ? telemetry.observe(store) : store;
     this.maxPayloadBytes = options.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES;
     const clock = options.clock ?? monotonicClock;
-    this.enqueuer = new Enqueuer(provider);
+    this.enqueuer = new Enqueuer(provider, telemetry);
     this.states = new SharedPoll(
       clock,
       (instances) => this.readStates(instances),

@@ -1,6 +1,7 @@
 import { NaturalBatcher } from '../base/natural-batcher.js';
 import type { Provider, Result } from '../provider/provider.js';
 import { ProviderError } from '../provider/provider-error.js';
+import type { Telemetry } from '../provider/telemetry.js';
 import type { WorkItem } from '../wire/work-item.js';
 
 /** One statement carries at most so many messages. */
@@ -10,7 +11,10 @@ const MAX_BATCH = 500;
 export class Enqueuer {
   private readonly batcher: NaturalBatcher<WorkItem, Result>;
 
-  constructor(private readonly provider: Provider) {
+  constructor(
+    private readonly provider: Provider,
+    private readonly telemetry?: Telemetry | undefined,
+  ) {
     this.batcher = new NaturalBatcher({
       flush: (items) => provider.enqueueForOrchestrator(items.map((item) => ({ item }))),
       failed: (error) => ({ ok: false, error: asProviderError(error) }),
@@ -22,6 +26,11 @@ export class Enqueuer {
   async send(item: WorkItem): Promise<void> {
     // Sent together with what others send, it would wait in their name, and they for it.
     this.provider.activityTransactions?.()?.refuseInside('enqueue_orchestrator_work');
+    if (this.telemetry) return this.telemetry.clientCall(item, (stamped) => this.post(stamped));
+    return this.post(item);
+  }
+
+  private async post(item: WorkItem): Promise<void> {
     const result = await this.batcher.send(item);
     if (!result.ok) throw result.error;
   }

@@ -5,6 +5,7 @@ import type { ActivityResult } from './activity-failure.js';
 import type { ActivityHandler } from './activity-handler.js';
 import type { ActivityRow, CancelReason } from './activity-run.js';
 import { activityKey, RunningActivity } from './activity-run.js';
+import type { ActivityEnd, ActivityFacts } from '../provider/telemetry.js';
 import type { RuntimeCore } from './core.js';
 import type { NamesOfInstances } from './execution-names.js';
 import type { SessionSlots } from './session-slots.js';
@@ -147,7 +148,11 @@ export class ActivityRunner {
       tag: item.tag ?? null,
       run,
     };
-    const result = this.parts.storage.run(run, () => this.perform(run, handler, context));
+    const perform = () => this.perform(run, handler, context);
+    const { telemetry } = this.core.options;
+    const result = this.parts.storage.run(run, () =>
+      telemetry ? telemetry.activity(activityFacts(run, names.name), perform, endOf) : perform(),
+    );
     if (result instanceof Promise) void result.then((value) => this.ended(run, value));
     else this.ended(run, result);
   }
@@ -195,4 +200,30 @@ export class ActivityRunner {
 
 function keyOf({ item }: ActivityRow): string {
   return activityKey(item.instance, item.executionId, item.id);
+}
+
+function activityFacts(run: RunningActivity, orchestration: string): ActivityFacts {
+  const { item, row } = run.activity;
+  return {
+    instance: item.instance,
+    executionId: item.executionId,
+    activity: item.name,
+    orchestration,
+    workerId: run.workerId,
+    attempt: row.attemptCount,
+    trace: item.trace,
+  };
+}
+
+function endOf(result: ActivityResult | SettledActivity): ActivityEnd {
+  if ('ok' in result) return result.ok ? 'completed' : 'failed';
+  switch (result.kind) {
+    case 'committed':
+      return 'completed';
+    case 'lost':
+      return 'discarded';
+    case 'unavailable':
+    case 'unknown':
+      return 'unavailable';
+  }
 }

@@ -4,6 +4,7 @@ import type { Logger } from '../base/logger.js';
 import { consoleLogger, guardedLogger } from '../base/logger.js';
 import { ArgumentError } from '../client/errors.js';
 import type { TagFilter, VersionFilter } from '../provider/provider.js';
+import type { Telemetry } from '../provider/telemetry.js';
 import type { SemVer } from '../wire/compat-version.js';
 import { COMPAT_VERSION, compareSemVer, parseSemVer } from '../wire/compat-version.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../wire/limits.js';
@@ -106,6 +107,8 @@ export interface RuntimeOptions {
   };
   /** Where the library itself reports. @defaultValue warnings and errors on stderr */
   logger?: Logger;
+  /** Spans and metrics; made by `duroxide-drizzle/otel`. @defaultValue none, which costs nothing */
+  telemetry?: Telemetry;
   /** Measures pauses and deadlines; what is stored is stamped by the provider. */
   clock?: Clock;
 }
@@ -146,6 +149,7 @@ export interface ResolvedRuntimeOptions {
   readonly serviceVersion: string | undefined;
   readonly gaugePollIntervalMs: number;
   readonly logger: Logger;
+  readonly telemetry: Telemetry | undefined;
   readonly clock: Clock;
 }
 
@@ -199,6 +203,7 @@ export function resolveRuntimeOptions(given: RuntimeOptions | null | undefined):
     serviceVersion: options.text('serviceVersion', observability.text('serviceVersion', undefined)),
     gaugePollIntervalMs: observability.duration('gaugePollIntervalMs', 60_000, 1),
     logger: guardedLogger(given?.logger ?? consoleLogger),
+    telemetry: given?.telemetry,
     clock: given?.clock ?? monotonicClock,
   };
 }

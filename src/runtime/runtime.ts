@@ -43,8 +43,9 @@ export class Runtime {
 
   /** @throws TypeError without a provider, ArgumentError or RangeError for an option, naming it */
   constructor(provider: Provider, options?: RuntimeOptions | null) {
-    this.provider = providerArgument('Runtime', provider);
+    const store = providerArgument('Runtime', provider);
     this.options = resolveRuntimeOptions(options);
+    this.provider = this.options.telemetry?.observe(store) ?? store;
   }
 
   /**
@@ -131,6 +132,8 @@ export class Runtime {
       throw new ConfigurationError('the runtime was shut down while it started');
     }
     parts.start();
+    const unwatch = this.options.telemetry?.watchQueues(this.provider);
+    if (unwatch) core.stopping.addEventListener('abort', unwatch, { once: true });
   }
 
   /** Makes everything that `start` starts; tests go on by hand from here. @internal */

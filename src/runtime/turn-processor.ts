@@ -1,8 +1,9 @@
 import type { LockHolder } from '../provider/lock-thread.js';
 import type { LockedOrchestrationItem, OrchestrationLock } from '../provider/provider.js';
+import type { ObservedTurn, TurnFacts } from '../provider/telemetry.js';
 import type { RuntimeCore } from './core.js';
 import { unregisteredDelayMs } from './fetch-errors.js';
-import { readBatch } from './replay/batch.js';
+import { type MessageBatch, readBatch } from './replay/batch.js';
 import type { LoadedItem, RunnablePlan } from './turn-plan.js';
 import { planTurn } from './turn-plan.js';
 import type { RanTurn } from './turn-runner.js';
@@ -147,23 +148,26 @@ export class TurnProcessor {
   private run({ held, loaded, plan }: Ready): void {
     this.core.metrics.orchStarts += 1;
     if (plan.kind === 'warm') this.core.metrics.warmTurns += 1;
+    const { telemetry } = this.core.options;
+    const observed = telemetry?.turn(turnFacts(held.item, plan, loaded.batch));
     try {
-      const ran = this.runner.run(held.item, plan, loaded.batch.messages);
+      const run = () => this.runner.run(held.item, plan, loaded.batch.messages);
+      const ran = observed ? observed.run(run) : run();
       if (ran instanceof Promise) {
         this.running.add(held);
         ran.then(
-          (turn) => this.running.delete(held) && this.commit(held, plan, turn),
-          (error: unknown) => this.running.delete(held) && this.turnFailed(held, error),
+          (turn) => this.running.delete(held) && this.commit(held, plan, turn, observed),
+          (error: unknown) => this.running.delete(held) && this.turnFailed(held, error, observed),
         );
-      } else this.commit(held, plan, ran);
+      } else this.commit(held, plan, ran, observed);
     } catch (error) {
-      this.turnFailed(held, error);
+      this.turnFailed(held, error, observed);
     }
   }
 
-  private commit(held: HeldItem, plan: RunnablePlan, ran: RanTurn): void {
+  private commit(held: HeldItem, plan: RunnablePlan, ran: RanTurn, observed: ObservedTurn | undefined): void {
     if (ran.turn.warnings.length > 0) logWarnings(this.core.logger, held.item.instance, ran.turn.warnings);
-    this.settlement.commit(held, plan, ran);
+    this.settlement.commit(held, plan, ran, observed);
   }
 
   private loadFailed(held: HeldItem, error: unknown): void {
@@ -173,7 +177,8 @@ export class TurnProcessor {
   }
 
   /** The engine or a driver could not go on: nothing was decided, so the turn is tried again, later. */
-  private turnFailed(held: HeldItem, error: unknown): void {
+  private turnFailed(held: HeldItem, error: unknown, observed?: ObservedTurn): void {
+    observed?.end('put off', error);
     const { instance, attemptCount } = held.item;
     const { unregisteredBaseDelayMs, unregisteredMaxDelayMs } = this.core.options;
     const delayMs = unregisteredDelayMs(attemptCount, unregisteredBaseDelayMs, unregisteredMaxDelayMs);
@@ -204,4 +209,23 @@ export class TurnProcessor {
     await new Promise((resolve) => setImmediate(resolve));
     this.stretchBeganAtMs = performance.now();
   }
+}
+
+function turnFacts(item: LockedOrchestrationItem, plan: RunnablePlan, { start, messages }: MessageBatch): TurnFacts {
+  return {
+    instance: item.instance,
+    executionId: plan.kind === 'cold' ? plan.executionId : item.executionId,
+    ...namesOf(plan),
+    isWarm: plan.kind === 'warm',
+    attempt: item.attemptCount,
+    messages: messages.length,
+    lockToken: item.lockToken,
+    trace: start?.kind === 'StartOrchestration' ? start.trace : undefined,
+  };
+}
+
+function namesOf(plan: RunnablePlan): { readonly orchestration: string; readonly version: string } {
+  return plan.kind === 'cold'
+    ? { orchestration: plan.name, version: plan.handler.version }
+    : { orchestration: plan.entry.name, version: plan.entry.version };
 }

@@ -7,8 +7,10 @@ import type {
   OrchestrationLock,
   Result,
 } from '../provider/provider.js';
+import { CodecError } from '../provider/codec/payload-codec.js';
 import type { ProviderError } from '../provider/provider-error.js';
 import { errorTexts } from '../provider/provider-error.js';
+import type { ObservedTurn } from '../provider/telemetry.js';
 import type { ErrorDetails } from '../wire/error-details.js';
 import type { WorkItem } from '../wire/work-item.js';
 import type { RuntimeCore } from './core.js';
@@ -22,6 +24,8 @@ import type { WarmCache } from './warm-cache.js';
 
 /** Pause of an item whose acknowledgement failed for a reason that may pass. */
 const ACK_FAILED_DELAY_MS = 50;
+/** Pause of an item with a payload that the codec could not encode. */
+const CODEC_FAILED_DELAY_MS = 5_000;
 /** Most turns in one acknowledgement, and most items given back in one statement. */
 const MAX_BATCH = 500;
 
@@ -71,11 +75,13 @@ export class TurnSettlement {
   }
 
   /** Commits a turn; on success the live execution is kept for the next one. */
-  commit(held: HeldItem, plan: RunnablePlan, ran: RanTurn): void {
-    const ack = turnAck(held.item, ran.turn, plan.extraItems);
+  commit(held: HeldItem, plan: RunnablePlan, ran: RanTurn, observed?: ObservedTurn): void {
+    const decidedAck = turnAck(held.item, ran.turn, plan.extraItems);
+    const ack = observed ? observed.stamp(decidedAck) : decidedAck;
     const decided = this.effects.committing(ack.workerItems);
     this.acks.submit(ack, (result) => {
       decided();
+      observed?.end(result.ok ? ran.turn.result.kind : 'refused', result.ok ? undefined : result.error);
       if (!result.ok) return this.ackFailed(held, result.error, plan);
       this.keepWarm(held.item.instance, plan, ran);
       countTurn(this.core.metrics, ran.turn, plan.kind === 'cold' && plan.start !== undefined);
@@ -134,6 +140,12 @@ export class TurnSettlement {
       this.core.metrics.locksLost += 1;
       this.core.logger.warn({ instance }, 'the instance lock was lost before the acknowledgement');
       return this.effects.released(held);
+    }
+    if (CodecError.is(error.cause)) {
+      // Nothing is wrong with the instance: with a codec that works it goes on.
+      const delayMs = CODEC_FAILED_DELAY_MS;
+      this.core.logger.error({ instance, delayMs, error }, `put off: ${error.cause.message}`);
+      return this.abandon(held, { delayMs, ignoreAttempt: true });
     }
     this.core.logger.warn({ instance, error }, 'an acknowledgement failed');
     if (error.retryable || !plan) return this.abandon(held, { delayMs: ACK_FAILED_DELAY_MS });

@@ -106,7 +106,12 @@ function shop(clock: StageClock) {
       ctx.setValue('order', JSON.stringify({ number: order.order, customer: order.customer }));
       yield ctx.scheduleActivity('ReserveStock', order);
       ctx.setCustomStatus('charging');
-      const payment: unknown = yield ctx.scheduleActivityWithRetry('ChargeCard', order, retry);
+      let payment: unknown;
+      try {
+        payment = yield ctx.scheduleActivityWithRetry('ChargeCard', order, retry);
+      } catch {
+        throw withoutStack('the card was declined: insufficient funds');
+      }
       ctx.setValue('payment', JSON.stringify(payment));
       ctx.setCustomStatus('packing');
       yield ctx.all([
@@ -133,6 +138,13 @@ function shop(clock: StageClock) {
     },
   };
   return { activities, orchestrations };
+}
+
+/** A stack would show where this checkout is. */
+function withoutStack(message: string): Error {
+  const error = new Error(message);
+  delete error.stack;
+  return error;
 }
 
 const CUSTOMERS = [

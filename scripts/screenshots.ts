@@ -39,7 +39,7 @@ async function takeAll(): Promise<void> {
   await take(page, 'instance', `instance?id=${ids.retried}`);
   await take(page, 'history', `instance?id=${ids.retried}&tab=history&event=8`);
   await take(page, 'failed', `instance?id=${ids.failed}`);
-  await take(page, 'waiting', `instance?id=${ids.waiting}`);
+  await page.goto(`${dashboard.url}instance?id=${ids.waiting}`);
   await page.getByRole('button', { name: 'Raise event' }).click();
   await page.getByLabel('Data, as JSON').fill('{ "driver": "K. Okafor" }');
   await shoot(page, 'raise-event');
@@ -51,7 +51,6 @@ async function takeAll(): Promise<void> {
   await dark.close();
 
   const phone = await browser.newPage({ viewport: PHONE, isMobile: true, hasTouch: true });
-  await take(phone, 'phone-overview', '');
   await take(phone, 'phone-instances', 'instances');
   await take(phone, 'phone-instance', `instance?id=${ids.waiting}`);
   await browser.close();

@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Icon } from '../components/icon';
-import { words } from '../format';
 import { params, setParams } from '../router';
 
 export const FILTER_NAMES = ['status', 'id', 'name', 'parent', 'roots', 'customStatus', 'since', 'from', 'to'] as const;
 
 const STATUSES = ['Running', 'Completed', 'Failed', 'ContinuedAsNew'] as const;
+const LABELS = { Running: 'Running', Completed: 'Completed', Failed: 'Failed', ContinuedAsNew: 'Continued' } as const;
 const SPANS = [
   ['', 'Any time'],
   ['1h', 'Last hour'],
@@ -46,7 +46,7 @@ export function Filters() {
               aria-pressed={status === one}
               onClick={() => set({ status: one })}
             >
-              {words(one)}
+              {LABELS[one]}
             </button>
           ))}
         </div>

@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { transform } from 'esbuild';
+import { databaseUrl } from '../support/database.js';
+import { type CodeBlock, codeBlocks, pages } from './code-blocks.js';
+
+const run = promisify(execFile);
+const root = process.cwd();
+/** Inside the package, so that programs find it by its name. */
+const folder = path.join(root, '.tmp', 'docs');
+
+const blocks = pages(root).flatMap((page) => codeBlocks(root, page));
+const programs = blocks.filter(({ notRun }) => notRun === undefined);
+const fileOf = (block: CodeBlock, ending: string) => `${block.place.replace(/[/.:]/g, '_')}.${ending}`;
+
+interface Outcome {
+  readonly printed: readonly string[];
+  readonly error?: string;
+}
+let outcomes: Readonly<Record<string, Outcome>> = {};
+let typeErrors = '';
+
+// Programs import the package by its name: what was built is what is read about.
+beforeAll(async () => {
+  if (!existsSync(path.join(root, 'dist', 'index.js'))) await run('npm', ['run', 'build'], { cwd: root });
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const block of programs) {
+    writeFileSync(path.join(folder, fileOf(block, 'mts')), block.code);
+    const { code } = await transform(block.code, { loader: 'ts', format: 'esm', target: 'node20' });
+    writeFileSync(path.join(folder, fileOf(block, 'mjs')), code);
+  }
+  [typeErrors, outcomes] = await Promise.all([compile(), runAll()]);
+}, 300_000);
+
+/** What the compiler says of all programs together. */
+async function compile(): Promise<string> {
+  const options = {
+    strict: true,
+    target: 'es2022',
+    lib: ['es2023'],
+    module: 'nodenext',
+    moduleResolution: 'nodenext',
+    skipLibCheck: true,
+    noEmit: true,
+    types: ['node'],
+    typeRoots: [path.join(root, 'node_modules/@types')],
+  };
+  const files = programs.filter(({ language }) => language === 'ts').map((block) => fileOf(block, 'mts'));
+  writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files }));
+  const tsc = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  return run(process.execPath, [tsc, '-p', folder]).then(
+    () => '',
+    (error: { stdout?: string; message: string }) => error.stdout ?? error.message,
+  );
+}
+
+/** One process for all, each program after the one before it; what they print is kept apart. */
+async function runAll(): Promise<Record<string, Outcome>> {
+  const names = programs.map((block) => fileOf(block, 'mjs'));
+  const runner = path.join(folder, 'run-all.mjs');
+  writeFileSync(
+    runner,
+    `import { writeFileSync } from 'node:fs';
+import { format } from 'node:util';
+const outcomes = {};
+for (const name of ${JSON.stringify(names)}) {
+  const printed = [];
+  console.log = (...values) => printed.push(format(...values));
+  try {
+    await import('./' + name);
+    outcomes[name] = { printed };
+  } catch (error) {
+    outcomes[name] = { printed, error: String(error?.stack ?? error) };
+  }
+}
+writeFileSync(${JSON.stringify(path.join(folder, 'outcomes.json'))}, JSON.stringify(outcomes));
+process.exit(0);
+`,
+  );
+  await run(process.execPath, [runner], { cwd: root, env: { ...process.env, DATABASE_URL: databaseUrl() } });
+  return JSON.parse(readFileSync(path.join(folder, 'outcomes.json'), 'utf8')) as Record<string, Outcome>;
+}
+
+test('there are programs, and those that are not run say why', () => {
+  expect(programs.length).toBeGreaterThan(10);
+  for (const { place, notRun } of blocks) if (notRun !== undefined) expect({ place, notRun }).not.toEqual({ place, notRun: '' });
+});
+
+describe('programs of the documentation', () => {
+  test('are right for the compiler', () => {
+    expect(typeErrors).toBe('');
+  });
+
+  test.each(programs.map((block) => [block.place, block] as const))('%s runs and prints what it says', (_, block) => {
+    const { printed = [], error } = outcomes[fileOf(block, 'mjs')] ?? {};
+    expect(error).toBeUndefined();
+    if (block.prints.length > 0) expect(printed).toEqual(block.prints);
+  });
+});

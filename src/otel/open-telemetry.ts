@@ -1,0 +1,235 @@
+import {
+  context,
+  type Meter,
+  metrics,
+  type Span,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api';
+import { PACKAGE_VERSION } from '../base/package-version.js';
+import type { AckOrchestrationItem, Provider, TransactionScope } from '../provider/provider.js';
+import type { ActivityEnd, ActivityFacts, ObservedTurn, Telemetry, TurnFacts } from '../provider/telemetry.js';
+import { targetInstance, type WorkItem } from '../wire/work-item.js';
+import { type Instruments, makeInstruments } from './instruments.js';
+import { observedProvider, reasonOf } from './observed-provider.js';
+import { traceparentOf, withTraceparent } from './traceparent.js';
+
+export interface OpenTelemetryOptions {
+  /** @defaultValue the tracer `duroxide-drizzle` of the global provider */
+  readonly tracer?: Tracer | undefined;
+  /** @defaultValue the meter `duroxide-drizzle` of the global provider */
+  readonly meter?: Meter | undefined;
+}
+
+/** Executions whose trace is remembered, so that later turns join it. */
+const MAX_REMEMBERED = 10_000;
+
+const NAME = 'duroxide-drizzle';
+
+/**
+ * Spans and metrics by `@opentelemetry/api`, for the option `telemetry` of clients and
+ * runtimes; one may serve all of them.
+ *
+ * A start carries the context of its caller to the first turn, a turn carries its own to
+ * its activities and children: in the field `trace` of their messages and nowhere else, so
+ * no history depends on it. Later turns join the trace while their process remembers the
+ * execution; after a restart, or on another worker, a turn begins a trace of its own.
+ */
+export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
+  return new OpenTelemetry(
+    options.tracer ?? trace.getTracer(NAME, PACKAGE_VERSION),
+    makeInstruments(options.meter ?? metrics.getMeter(NAME, PACKAGE_VERSION)),
+  );
+}
+
+class OpenTelemetry implements Telemetry {
+  /** `traceparent` by instance and execution; the one used last stands last. */
+  private readonly traces = new Map<string, string>();
+  private readonly turnSpans = new Map<string, SpanContext>();
+
+  constructor(
+    private readonly tracer: Tracer,
+    private readonly instruments: Instruments,
+  ) {}
+
+  observe(provider: Provider): Provider {
+    const { tracer, instruments } = this;
+    return observedProvider(provider, {
+      tracer,
+      instruments,
+      turnSpan: (lockToken) => this.turnSpans.get(lockToken),
+      scope: (scope) => this.observedScope(scope),
+    });
+  }
+
+  clientCall(item: WorkItem, send: (item: WorkItem) => Promise<void>): Promise<void> {
+    const span = this.tracer.startSpan(`duroxide.client.${item.kind}`, {
+      kind: SpanKind.PRODUCER,
+      attributes: {
+        'duroxide.instance': targetInstance(item),
+        ...('orchestration' in item && { 'duroxide.orchestration': item.orchestration }),
+        ...('name' in item && { 'duroxide.name': item.name }),
+      },
+    });
+    return ended(
+      span,
+      context.with(trace.setSpan(context.active(), span), () => send(stamped(item, span))),
+    );
+  }
+
+  turn(facts: TurnFacts): ObservedTurn {
+    const { instance, executionId, orchestration, isWarm, lockToken } = facts;
+    const key = `${executionId}:${instance}`;
+    const parent = withTraceparent(context.active(), facts.trace ?? this.traces.get(key));
+    const beganAt = performance.now();
+    const span = this.tracer.startSpan(
+      `duroxide.turn ${orchestration}`,
+      {
+        kind: SpanKind.CONSUMER,
+        attributes: {
+          'duroxide.instance': instance,
+          'duroxide.execution': executionId,
+          'duroxide.orchestration': orchestration,
+          'duroxide.version': facts.version,
+          'duroxide.warm': isWarm,
+          'duroxide.attempt': facts.attempt,
+          'duroxide.messages': facts.messages,
+        },
+      },
+      parent,
+    );
+    this.turnSpans.set(lockToken, span.spanContext());
+    this.remember(key, facts.trace ?? traceparentOf(span.spanContext()));
+    const { instruments } = this;
+    instruments.cacheLookups.add(1, { result: isWarm ? 'hit' : 'miss' });
+    if (facts.attempt > 1) instruments.retries.add(1, { kind: 'turn' });
+    return {
+      run: (code) => context.with(trace.setSpan(parent, span), code),
+      stamp: (ack) => stampedAck(ack, span),
+      end: (outcome, error) => {
+        this.turnSpans.delete(lockToken);
+        if (outcome !== 'continued') this.traces.delete(key);
+        const attributes = { orchestration, outcome, warm: isWarm };
+        instruments.turns.add(1, attributes);
+        instruments.turnDuration.record(performance.now() - beganAt, attributes);
+        span.setAttribute('duroxide.outcome', outcome);
+        if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: reasonOf(error) });
+        span.end();
+      },
+    };
+  }
+
+  activity<T>(facts: ActivityFacts, run: () => T | Promise<T>, endOf: (result: T) => ActivityEnd): T | Promise<T> {
+    const { activity, orchestration, instance } = facts;
+    const parent = withTraceparent(context.active(), facts.trace);
+    const beganAt = performance.now();
+    const span = this.tracer.startSpan(
+      `duroxide.activity ${activity}`,
+      {
+        kind: SpanKind.CONSUMER,
+        attributes: {
+          'duroxide.instance': instance,
+          'duroxide.execution': facts.executionId,
+          'duroxide.orchestration': orchestration,
+          'duroxide.activity': activity,
+          'duroxide.worker': facts.workerId,
+          'duroxide.attempt': facts.attempt,
+        },
+      },
+      parent,
+    );
+    if (facts.attempt > 1) this.instruments.retries.add(1, { kind: 'activity' });
+    const end = (result: T): T => {
+      const outcome = endOf(result);
+      this.instruments.activities.add(1, { activity, outcome });
+      this.instruments.activityDuration.record(performance.now() - beganAt, { activity, outcome });
+      span.setAttribute('duroxide.outcome', outcome);
+      // The text of the failure may hold what the handler was given.
+      if (outcome !== 'completed') span.setStatus({ code: SpanStatusCode.ERROR });
+      span.end();
+      return result;
+    };
+    const result = context.with(trace.setSpan(parent, span), run);
+    return result instanceof Promise ? result.then(end) : end(result);
+  }
+
+  watchQueues(provider: Provider): () => void {
+    const { queueDepth, queueAge } = this.instruments;
+    const depths = new Map<string, { readonly ready: number; readonly ageMs: number }>();
+    const read = async () => {
+      for (const { queue, ready, oldestAtMs } of await provider.asManagement().getQueueBacklogs()) {
+        const ageMs = oldestAtMs === null ? 0 : Math.max(0, provider.nowMs() - oldestAtMs);
+        depths.set(queue, { ready, ageMs });
+      }
+    };
+    // The reader of the depth asks for both; a store that does not answer leaves a gap in the series.
+    const depth = async (result: { observe(value: number, attributes: { queue: string }): void }) => {
+      depths.clear();
+      await read().catch((error: unknown) => {
+        this.instruments.operationErrors.add(1, { 'duroxide.operation': 'getQueueBacklogs', reason: reasonOf(error) });
+      });
+      for (const [queue, { ready }] of depths) result.observe(ready, { queue });
+    };
+    const age = async (result: { observe(value: number, attributes: { queue: string }): void }) => {
+      await read().catch(() => depths.clear());
+      for (const [queue, { ageMs }] of depths) result.observe(ageMs, { queue });
+    };
+    queueDepth.addCallback(depth);
+    queueAge.addCallback(age);
+    return () => {
+      queueDepth.removeCallback(depth);
+      queueAge.removeCallback(age);
+    };
+  }
+
+  /** Calls of a client inside a transaction are not batched: each has its own span. */
+  private observedScope(scope: TransactionScope): TransactionScope {
+    return {
+      enqueueForOrchestrator: (elements) => {
+        const [element] = elements;
+        if (elements.length !== 1 || !element) return scope.enqueueForOrchestrator(elements);
+        return this.clientCall(element.item, (item) => scope.enqueueForOrchestrator([{ ...element, item }]));
+      },
+      enqueueForWorker: (items) => scope.enqueueForWorker(items),
+      instanceExists: (instance) => scope.instanceExists(instance),
+      ackWorkItems: (elements) => scope.ackWorkItems(elements),
+    };
+  }
+
+  private remember(key: string, traceparent: string | undefined): void {
+    if (traceparent === undefined) return;
+    this.traces.delete(key);
+    this.traces.set(key, traceparent);
+    const oldest = this.traces.keys().next();
+    if (this.traces.size > MAX_REMEMBERED && !oldest.done) this.traces.delete(oldest.value);
+  }
+}
+
+async function ended(span: Span, call: Promise<void>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    span.setStatus({ code: SpanStatusCode.ERROR, message: reasonOf(error) });
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** The two kinds of messages that carry a context (provider.md 2.2). */
+function stamped(item: WorkItem, span: Span): WorkItem {
+  if (item.kind !== 'StartOrchestration' && item.kind !== 'ActivityExecute') return item;
+  const traceparent = traceparentOf(span.spanContext());
+  return traceparent === undefined ? item : { ...item, trace: traceparent };
+}
+
+function stampedAck(ack: AckOrchestrationItem, span: Span): AckOrchestrationItem {
+  return {
+    ...ack,
+    workerItems: ack.workerItems.map((item) => stamped(item, span)),
+    orchestratorItems: ack.orchestratorItems.map((item) => stamped(item, span)),
+  };
+}

@@ -123,9 +123,12 @@ function addPages(app: DashboardApp, options: ResolvedOptions, assets: () => Pro
     c.set('access', await signIn.accessOf(c));
     await next();
   });
-  app.get('/login', async (c) =>
-    c.html(loginPage(await assets(), basePath, { to: pagePath(c.req.query('to')), refused: false })),
-  );
+  app.get('/login', async (c) => {
+    const to = pagePath(c.req.query('to'));
+    // Nothing to sign in with, or signed in already.
+    if (!signIn.hasToken || c.get('access') !== 'none') return c.redirect(basePath + to, 303);
+    return c.html(loginPage(await assets(), basePath, { to, refused: false }));
+  });
   app.post('/login', async (c) => {
     const form = await c.req.parseBody();
     const to = pagePath(form['to']);

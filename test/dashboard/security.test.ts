@@ -245,9 +245,11 @@ describe('headers and logs', () => {
   );
 
   test('pages have no inline script and no inline style', async () => {
-    const mounted = stage.mount();
-    for (const path of ['/', '/login', '/no-such-page']) {
-      const html = await (await mounted.fetch(path)).text();
+    const mounted = stage.mount({ token: TOKEN });
+    const signedIn = { headers: { authorization: `Bearer ${TOKEN}` } };
+    for (const [path, init] of [['/', signedIn], ['/login'], ['/no-such-page']] as const) {
+      const html = await (await mounted.fetch(path, init)).text();
+      expect(html).toContain('<link rel="stylesheet" href="/assets/style.css"');
       expect(html).not.toMatch(/<script(?![^>]* src=)|<style|\son\w+=|style=/);
     }
   });

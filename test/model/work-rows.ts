@@ -140,6 +140,6 @@ function tokenOf(by: Owner): string {
 function answerOf([result]: readonly Result[]): string {
   if (result === undefined) throw new Error('no answer');
   if (result.ok) return 'ok';
-  if (result.error.retryable) throw result.error;
+  if (result.error.sqlState !== undefined || result.error.retryable) throw result.error;
   return 'lost';
 }

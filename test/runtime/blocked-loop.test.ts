@@ -39,7 +39,11 @@ class Scene {
   private releaseFile = '';
   private readonly ran: string[] = [];
 
-  async set(where: Where, options: object, { storedFunctions = false, url = databaseUrl() } = {}): Promise<void> {
+  async set(
+    where: Where,
+    options: object,
+    { storedFunctions = false, via = 'url', run = where === 'turn' ? 'BlockTurn' : 'BlockActivity' } = {},
+  ): Promise<void> {
     const folder = await mkdtemp(path.join(tmpdir(), 'ddz-blocked-'));
     this.releaseFile = path.join(folder, 'release');
     cleanUps.push(
@@ -50,14 +54,12 @@ class Scene {
     cleanUps.push(() => this.provider.close());
     if (storedFunctions) await this.provider.migrate({ storedFunctions: true });
     const { schema, releaseFile } = this;
-    this.blocked = new LineProcess([
-      program.file,
-      JSON.stringify({ url, schema, releaseFile, storedFunctions, options }),
-    ]);
+    const job = { url: databaseUrl(), schema, releaseFile, storedFunctions, via, options };
+    this.blocked = new LineProcess([program.file, JSON.stringify(job)]);
     cleanUps.push(() => this.blocked.kill());
     this.client = new Client(this.provider);
     await this.blocked.line('the runtime starts', (line) => line['started'] === true);
-    await this.client.startOrchestration('blocked', where === 'turn' ? 'BlockTurn' : 'BlockActivity', 'x');
+    await this.client.startOrchestration('blocked', run, 'x');
     await this.blocked.line('it is blocked', (line) => line['blocked'] === where);
   }
 
@@ -163,6 +165,34 @@ describe('C-05 a blocked event loop, locks renewed from a thread', () => {
       expect(scene.neighbourRan()).toEqual([]);
     },
   );
+
+  test.each(['pool', 'postgres-js'])('connected by a %s of the application: likewise', async (via) => {
+    const scene = new Scene();
+    await scene.set('activity', threaded, { via });
+    await scene.startNeighbour();
+    const firstMs = await scene.lockedUntilMs('activity');
+    await waitFor('the lock lives on', async () => (await scene.lockedUntilMs('activity')) > firstMs + LOCK_MS);
+    await scene.release();
+    const { output } = await scene.client.waitForOrchestration('blocked', 60_000);
+    expect(output).toBe('by the one that was blocked');
+    expect(scene.neighbourRan()).toEqual([]);
+    await scene.blocked.end();
+  });
+
+  test('its session stays its own, too', async () => {
+    const scene = new Scene();
+    await scene.set('activity', { ...threaded, sessionLockTimeoutMs: LOCK_MS }, { run: 'BlockSession' });
+    const heldUntilMs = async () =>
+      withClient(async (client) => {
+        const { rows } = await client.query<{ at: string }>(`select locked_until as at from ${scene.schema}.sessions`);
+        return Number(rows[0]?.at ?? 0);
+      });
+    const firstMs = await heldUntilMs();
+    await waitFor('the session is renewed', async () => (await heldUntilMs()) > firstMs + LOCK_MS);
+    await scene.release();
+    expect((await scene.client.waitForOrchestration('blocked', 60_000)).output).toBe('by the one that was blocked');
+    await scene.blocked.end();
+  });
 
   test('one that hangs for too long gives its locks up', async () => {
     const scene = new Scene();

@@ -4,6 +4,8 @@
  */
 import { existsSync } from 'node:fs';
 import { once } from 'node:events';
+import pg from 'pg';
+import postgres from 'postgres';
 import { Client } from '../../../src/client/client.js';
 import { DrizzleProvider } from '../../../src/provider/drizzle/drizzle-provider.js';
 import { StoredFunctionProvider } from '../../../src/provider/stored-function/index.js';
@@ -15,10 +17,12 @@ interface Job {
   readonly schema: string;
   readonly releaseFile: string;
   readonly storedFunctions: boolean;
+  /** How the application connects. */
+  readonly via: 'url' | 'pool' | 'postgres-js';
   readonly options: RuntimeOptions;
 }
 
-const { url, schema, releaseFile, storedFunctions, options } = JSON.parse(process.argv[2] ?? '{}') as Job;
+const { url, schema, releaseFile, storedFunctions, via, options } = JSON.parse(process.argv[2] ?? '{}') as Job;
 const print = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
 /** Really blocks: no timer, no I/O, no promise of this thread goes on. */
@@ -27,10 +31,17 @@ function block(): void {
   while (!existsSync(releaseFile)) Atomics.wait(cell, 0, 0, 20);
 }
 
-const provider = await (storedFunctions ? StoredFunctionProvider : DrizzleProvider).connect(url, {
-  schema,
-  migrate: false,
-});
+const Provider = storedFunctions ? StoredFunctionProvider : DrizzleProvider;
+
+async function connect(): Promise<DrizzleProvider> {
+  const given = { schema, migrate: false };
+  if (via === 'url') return Provider.connect(url, given);
+  if (via === 'postgres-js') return Provider.fromDrizzle({ $client: postgres(url, { max: 3 }) }, given);
+  // A password that has to be asked for, as tokens are.
+  return Provider.fromPool(new pg.Pool({ connectionString: url, max: 3, password: async () => 'asked for' }), given);
+}
+
+const provider = await connect();
 const report = (level: string) => (fields: object, message: string) => print({ level, message, ...fields });
 const logger = { debug() {}, info: report('info'), warn: report('warn'), error: report('error') };
 const runtime = new Runtime(provider, { logLevel: 'off', logger, ...options });
@@ -41,6 +52,9 @@ runtime.registerActivity('Block', () => {
 });
 runtime.registerOrchestration('BlockActivity', function* (ctx) {
   return yield ctx.scheduleActivity('Block');
+});
+runtime.registerOrchestration('BlockSession', function* (ctx) {
+  return yield ctx.scheduleActivityOnSession('Block', null, 'session');
 });
 // eslint-disable-next-line require-yield -- the first stretch of it is what blocks
 runtime.registerOrchestration('BlockTurn', function* (_ctx, name: string) {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { integerArgument, stringArgument } from '../client/arguments.js';
 import { providerArgument } from '../client/client.js';
 import { ArgumentError } from '../client/errors.js';
@@ -140,6 +141,8 @@ export class Runtime {
   private prepare(): { readonly core: RuntimeCore; readonly parts: RunningRuntime } {
     this.checkSetUp();
     const controller = new AbortController();
+    // As many listen as activities wait for their end: no leak that Node would have to warn of.
+    setMaxListeners(0, controller.signal);
     const { provider, options, orchestrations, activities, host } = this;
     const core = makeCore({ provider, options, orchestrations, activities, host, stopping: controller.signal });
     this.writeTrace = runtimeTracing(options);

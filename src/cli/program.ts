@@ -79,7 +79,7 @@ export function buildProgram(io: CliIo, act: Act, json: boolean): Command {
       outputError: (text, write) => write(json ? usageError(text) : withoutSecrets(text)),
       getOutHasColors: () => false,
       getErrHasColors: () => false,
-      getOutHelpWidth: () => io.stdout.columns ?? 100,
+      getOutHelpWidth: () => Math.max(60, io.stdout.columns || 100),
       getErrHelpWidth: () => 100,
     });
   }

@@ -3,6 +3,9 @@ import type { CliContext } from './context.js';
 /** Work that is shorter is shown without a bar. */
 const SHOWN_AFTER_MS = 1_000;
 
+/** A bar needs room. */
+const MIN_COLUMNS = 40;
+
 /** A bar that moves. */
 export interface Progress {
   /** So much of the whole is done. */
@@ -15,7 +18,8 @@ export async function withProgress<T>(
   { what, total }: { readonly what: string; readonly total: number },
   work: (progress: Progress) => Promise<T>,
 ): Promise<T> {
-  if (!ctx.print.isInteractive) return work({ to: () => undefined });
+  const mayShow = ctx.print.isInteractive && (ctx.print.columns ?? 0) >= MIN_COLUMNS;
+  if (!mayShow) return work({ to: () => undefined });
   const { progress } = await import('@clack/prompts');
   let bar: ReturnType<typeof progress> | undefined;
   let done = 0;

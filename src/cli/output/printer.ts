@@ -19,6 +19,12 @@ export class Printer {
     this.isInteractive = !json && io.stdin.isTTY === true && io.stdout.isTTY === true && io.stderr.isTTY === true;
   }
 
+  /** How wide the terminal is, where there is one that says so. */
+  get columns(): number | undefined {
+    const { isTTY, columns } = this.io.stdout;
+    return isTTY && columns !== undefined && columns > 0 ? columns : undefined;
+  }
+
   /** A line on stdout. */
   line(text = ''): void {
     this.io.stdout.write(`${text}\n`);
@@ -68,7 +74,7 @@ export class Printer {
   }
 
   private cut(line: string): string {
-    const columns = this.io.stdout.isTTY ? this.io.stdout.columns : undefined;
+    const columns = this.columns;
     if (columns === undefined || width(line) <= columns) return line.trimEnd();
     return `${[...line].slice(0, Math.max(1, columns - 1)).join('')}…`;
   }

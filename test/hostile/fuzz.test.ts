@@ -224,7 +224,7 @@ describe('C-19 C-24 damaged rows: the neighbour ends', () => {
             await neighbourEnds(runtime);
           },
         ),
-        runs(60),
+        runs(25),
       ),
     );
     await runtime.stop();
@@ -255,7 +255,7 @@ describe('C-19 C-24 damaged rows: the neighbour ends', () => {
           await runtime.client.readExecutionHistory(victim, 1).catch(unreadable);
           await runtime.client.deleteInstance(victim, true);
         }),
-        runs(40),
+        runs(15),
       ),
     );
     await runtime.stop();

@@ -241,7 +241,9 @@ describe('SQL from values and identifiers', () => {
     const url = new URL(databaseUrl());
     url.searchParams.set('options', `-c search_path=${schema}`);
     const provider = await open(Provider, { schema }, url.toString());
-    for (const text of INJECTIONS) await useEverything(provider, text);
+    // Two names, each with half of the ways to leave a literal.
+    for (const text of [INJECTIONS.slice(0, 3).join(' '), INJECTIONS.slice(3).join(' ')])
+      await useEverything(provider, text);
     expect((await pool.query(`select * from ${schema}.sentinel`)).rows).toEqual([]);
     await pool.end();
   });

@@ -27,7 +27,7 @@ import { visibleWork, WorkRows } from './work-rows.js';
 const WHOLE = process.env['MODEL_CHECK'] === 'whole';
 
 /** Orders of statements that are tried of each scene in the short form. */
-const FEW_RUNS = 25;
+const FEW_RUNS = 12;
 
 /** For `docs/model-check.md`. */
 function report(what: string, figures: object): void {
@@ -311,23 +311,29 @@ describe('every interleaving of the statements of real operations has the outcom
     expect(runs).toBeGreaterThan(1);
   });
 
-  test.each([
+  const sabotaged = [
     {
+      whole: false,
       what: 'an acknowledgement that does not look at the end of its lock',
       scene: 'a turn ends too late while another worker looks',
       rewrite: (text: string) => text.replace(/(?:l\.)?locked_until > (\$\d+)/g, '0 <= $1::bigint'),
     },
     {
+      whole: false,
       what: 'an acknowledgement that does not lock the lock',
       scene: 'given back while its turn ends',
       rewrite: (text: string) => text.replace(/ for update of l/i, ''),
     },
     {
+      // Some hundred orders come before the one that shows it.
+      whole: true,
       what: 'a claim without the fence',
       scene: 'two fetch, and a message comes',
       rewrite: (text: string) => text.replace(/where l\.locked_until <= (\$\d+)/i, 'where 0 <= $1::bigint'),
     },
-  ])('a store that is broken on purpose is found out: $what', async ({ scene: name, rewrite }) => {
+  ].filter(({ whole }) => WHOLE || !whole);
+
+  test.each(sabotaged)('a store that is broken on purpose is found out: $what', async ({ scene: name, rewrite }) => {
     const scene = scenes.find(({ what }) => what === name);
     if (!scene) throw new Error(`no scene '${name}'`);
     expect((await check(scene, rewrite)).wrong).toBeDefined();

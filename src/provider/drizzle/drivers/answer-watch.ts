@@ -1,6 +1,6 @@
 import type { Logger } from '../../../base/logger.js';
 import type { Ms } from '../../provider.js';
-import type { PgClient, PgPool } from './node-postgres-client.js';
+import { loginOptions, type PgClient, type PgPool } from './node-postgres-client.js';
 
 /** How long a statement may go unanswered before somebody looks after it. */
 export const DEFAULT_ANSWER_TIMEOUT_MS: Ms = 30_000;
@@ -49,6 +49,21 @@ export class AnswerWatch {
     };
   }
 
+  /** The client, with whatever is sent by it watched: for code that is not ours, on a connection that is. */
+  watched<Client extends PgClient>(client: Client): Client {
+    const query = (...given: [never]): unknown => {
+      const answer: unknown = client.query(...given);
+      // A promise, or a query object that holds one: our batches.
+      const settled = isPromise(answer) ? answer : (given[0] as { outcome?: unknown }).outcome;
+      if (isPromise(settled)) {
+        const answered = this.begin(client);
+        settled.then(answered, answered);
+      }
+      return answer;
+    };
+    return new Proxy(client, { get: (target, key) => (key === 'query' ? query : (Reflect.get(target, key) as unknown)) });
+  }
+
   private later(look: () => Promise<void>): NodeJS.Timeout {
     return setTimeout(() => void look(), this.options.answerTimeoutMs).unref();
   }
@@ -59,9 +74,7 @@ export class AnswerWatch {
   }
 
   private async stateOf({ processID }: PgClient): Promise<BackendState> {
-    const { options } = this.pool as { options: object & { password?: unknown } };
-    // The password of a pool is not enumerable.
-    const login = { ...options, password: options.password, connectionTimeoutMillis: LOOK_TIMEOUT_MS };
+    const login = { ...loginOptions(this.pool), connectionTimeoutMillis: LOOK_TIMEOUT_MS };
     const probe = new this.pool.Client({ ...login, query_timeout: LOOK_TIMEOUT_MS });
     // An error without a listener would end the process; the query below rejects, too.
     probe.on('error', () => {});
@@ -81,4 +94,8 @@ export class AnswerWatch {
       if (probe.connection?.stream) setTimeout(() => probe.connection?.stream?.destroy(), 1_000).unref();
     }
   }
+}
+
+function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof (value as Partial<Promise<unknown>> | null | undefined)?.then === 'function';
 }

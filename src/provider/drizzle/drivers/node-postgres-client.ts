@@ -41,6 +41,16 @@ export interface PgPool {
   end(): Promise<void>;
 }
 
+/**
+ * The options of a pool, for one more client like its own. What has the password in it is
+ * not enumerable, so that it shows up in no log, and so it is copied by name.
+ */
+export function loginOptions(pool: PgPool): object {
+  const { options } = pool as { options: { password?: unknown; connectionString?: unknown } };
+  const hidden = { password: options.password, connectionString: options.connectionString };
+  return { ...options, ...Object.fromEntries(Object.entries(hidden).filter(([, value]) => value !== undefined)) };
+}
+
 export interface PgPoolOptions {
   readonly max?: number;
 }

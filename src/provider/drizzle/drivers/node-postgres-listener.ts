@@ -1,7 +1,7 @@
 import { exponentialDelayMs } from '../../../base/backoff.js';
 import type { Ms } from '../../provider.js';
 import type { ListenHandlers, Subscription } from '../executor.js';
-import type { PgClient, PgPool } from './node-postgres-client.js';
+import { loginOptions, type PgClient, type PgPool } from './node-postgres-client.js';
 
 const RECONNECT_FROM_MS: Ms = 100;
 const RECONNECT_UP_TO_MS: Ms = 10_000;
@@ -99,12 +99,8 @@ export class PgListener implements Subscription {
   }
 }
 
-/** What has the password in it is not enumerable, so that it shows up in no log. */
 function listenerOptions(pool: PgPool): object {
-  const { options } = pool as { options: { password?: unknown; connectionString?: unknown } };
-  const password = options.password === undefined ? {} : { password: options.password };
-  const url = options.connectionString === undefined ? {} : { connectionString: options.connectionString };
-  return { ...options, ...url, ...password, keepAlive: true, query_timeout: 0, statement_timeout: 0 };
+  return { ...loginOptions(pool), keepAlive: true, query_timeout: 0, statement_timeout: 0 };
 }
 
 async function endQuietly(client: PgClient | undefined): Promise<void> {

@@ -3,6 +3,7 @@ import type { Logger } from '../../base/logger.js';
 import type { DuroxideTables, OwnTables } from '../../schema/tables.js';
 import type { Driver } from './executor.js';
 import type { HeldConnection } from './held-connection.js';
+import type { StoreIdentity } from './store-identity.js';
 import type { Compilable, DecodeRow, Statement } from './statement.js';
 
 /** What every operation of the provider works with. */
@@ -17,6 +18,8 @@ export interface ProviderContext {
   readonly random: () => number;
   /** Refuses calls that would wait for their own transaction. */
   readonly heldConnection: HeldConnection;
+  /** Tells transactions on this store from those on others. */
+  readonly identity: StoreIdentity;
   /** Fetches of a message after which it is set aside as unreadable (provider.md 3.1.2). */
   readonly quarantineAttempts: number;
   /**

@@ -5,6 +5,7 @@ import { defineOwnTables, defineSchema } from '../../schema/tables.js';
 import type { ProviderContext } from './context.js';
 import type { Driver } from './executor.js';
 import { HeldConnection } from './held-connection.js';
+import { StoreIdentity } from './store-identity.js';
 import { type Compilable, compile, type DecodeRow, type Statement } from './statement.js';
 
 export interface ContextOptions {
@@ -36,6 +37,7 @@ export function createContext(driver: Driver, options: ContextOptions = {}): Pro
     logger: guardedLogger(options.logger ?? consoleLogger),
     random,
     heldConnection: new HeldConnection(),
+    identity: new StoreIdentity(driver, schema),
     quarantineAttempts,
     statement<Row>(key: string, build: () => Compilable, decode: DecodeRow<Row>): Statement<Row> {
       let statement = statements.get(key);

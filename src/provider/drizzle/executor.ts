@@ -94,6 +94,11 @@ export const DRIVER_OF_CLIENT = Symbol.for('duroxide-drizzle.driver');
 
 /** An executor on a transaction that somebody else ends. */
 export interface ScopeExecutor extends Executor {
+  /**
+   * Calls back when the transaction was committed, where there is no LISTEN that would tell;
+   * not every driver lets that be seen.
+   */
+  onCommit?(listener: () => void): void;
   /** False when the driver knows that the transaction is over; true when it is open or unknown. */
   mayBeOpen(): boolean;
   /**

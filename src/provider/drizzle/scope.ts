@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { TransactionEndedError, UnsupportedError } from '../provider-error.js';
+import type { QueueName } from '../provider.js';
 import type { ProviderContext } from './context.js';
 import { ScopeEndedError, type ScopeExecutor, type SqlValues } from './executor.js';
 import { booleanCell, compile, noRow, type Statement } from './statement.js';
@@ -37,20 +38,44 @@ const askScope = compile(sql`select coalesce(${isInScope}, false)`, ([is]) => bo
  */
 export class CallerTransaction {
   private readonly mark: string;
+  private hasEnded = false;
+  /** Set where the transaction may be one of another store: whether it is. */
+  private readonly isElsewhere: Promise<boolean> | undefined;
 
-  private constructor(private readonly executor: ScopeExecutor) {
-    this.mark = executor.guardsItself ? GUARDED_BY_DRIVER : ` ${randomUUID()}`;
-    if (executor.guardsItself) return;
-    // Its own failure shows again at the first statement: the transaction is aborted, or over.
-    executor.run(openScope, { [SCOPE]: this.mark }).catch(() => {});
+  private constructor(
+    private readonly executor: ScopeExecutor,
+    private readonly ctx: ProviderContext,
+    tx: unknown,
+  ) {
+    const question = ctx.identity.question(tx);
+    this.mark = executor.guardsItself && !question ? GUARDED_BY_DRIVER : ` ${randomUUID()}`;
+    if (question) {
+      // Elsewhere nothing is marked, so that nothing is written there either.
+      const open = ctx.statement(
+        'scope: open here',
+        () => sql`select case when ${question.expression} = ${sql.placeholder('identity')}::text
+          then set_config('ddz.scope', coalesce(current_setting('ddz.scope', true), '') || ${sql.placeholder(SCOPE)}::text, true)
+          end is null`,
+        ([isElsewhere]) => booleanCell(isElsewhere),
+      );
+      const asked = executor.run(open, { [SCOPE]: this.mark, identity: question.text });
+      // A failure of its own shows again at the first statement: the transaction is aborted, or over.
+      this.isElsewhere = asked.then(
+        ([isElsewhere]) => isElsewhere === true,
+        () => false,
+      );
+    } else if (!executor.guardsItself) {
+      executor.run(openScope, { [SCOPE]: this.mark }).catch(() => {});
+    }
   }
 
   /** @throws UnsupportedError when `tx` is no transaction of the provider's driver */
   static of(ctx: ProviderContext, tx: unknown): CallerTransaction {
     const executor = ctx.driver.scopeOf(tx);
-    if (executor) return new CallerTransaction(executor);
+    if (executor) return new CallerTransaction(executor, ctx, tx);
     throw new UnsupportedError(
-      `within(tx): expected a transaction of a Drizzle database over ${ctx.driver.kind}, the driver of this provider`,
+      `within(tx): expected a transaction of a Drizzle database over ${ctx.driver.kind}, the driver of this provider, ` +
+        `got ${describeTransaction(tx)}`,
     );
   }
 
@@ -61,20 +86,42 @@ export class CallerTransaction {
    * @throws TransactionEndedError, ProviderError
    */
   async run<Row>(operation: string, statement: Statement<Row>, values: SqlValues = {}): Promise<Row[]> {
-    if (!this.executor.mayBeOpen()) throw new TransactionEndedError(operation);
+    if (this.hasEnded || !this.executor.mayBeOpen()) throw this.ended(operation);
     try {
-      return await this.executor.run(statement, { ...values, [SCOPE]: this.mark });
+      const rows = await this.executor.run(statement, { ...values, [SCOPE]: this.mark });
+      if (await this.isElsewhere) throw this.elsewhere(operation);
+      return rows;
     } catch (error) {
-      if (error instanceof ScopeEndedError) throw new TransactionEndedError(operation);
+      if (error instanceof UnsupportedError) throw error;
+      if (await this.isElsewhere) throw this.elsewhere(operation);
+      if (error instanceof ScopeEndedError) throw this.ended(operation);
       throw toProviderError(operation, error);
     }
   }
 
+  /** Wakes this process after the commit, where nobody else would tell it. */
+  wakeAtCommit(queue: QueueName): void {
+    this.executor.onCommit?.(() => this.ctx.wake(queue));
+  }
+
+  /** The transaction was found to be over; nothing is sent any more. */
+  ended(operation: string): TransactionEndedError {
+    this.hasEnded = true;
+    return new TransactionEndedError(operation);
+  }
+
+  private elsewhere(operation: string): UnsupportedError {
+    return new UnsupportedError(
+      `${operation}: nothing was written, because the transaction belongs to another database than this provider's ` +
+        `(schema "${this.ctx.schema}"); begin it on the database that the provider was opened on`,
+    );
+  }
+
   /** Whether the instance exists, or a start of it waits, as this transaction sees it. */
-  async instanceExists(ctx: ProviderContext, instance: string): Promise<boolean> {
+  async instanceExists(instance: string): Promise<boolean> {
     const operation = 'instance_exists';
-    const { instances, orchestratorQueue } = ctx.tables;
-    const statement = ctx.statement(
+    const { instances, orchestratorQueue } = this.ctx.tables;
+    const statement = this.ctx.statement(
       'scope: instance exists',
       () => sql`select exists (select from ${instances} where instance_id = ${sql.placeholder('instance')})
           or exists (select from ${orchestratorQueue} where instance_id = ${sql.placeholder('instance')}
@@ -83,13 +130,21 @@ export class CallerTransaction {
       ([exists]) => booleanCell(exists),
     );
     const [exists] = await this.run(operation, statement, { instance });
-    if (exists === undefined) throw new TransactionEndedError(operation);
+    if (exists === undefined) throw this.ended(operation);
     return exists;
   }
 
   /** @throws TransactionEndedError when the scope's transaction is over */
   async requireOpen(operation: string): Promise<void> {
     const [isOpen] = await this.run(operation, askScope);
-    if (!isOpen) throw new TransactionEndedError(operation);
+    if (!isOpen) throw this.ended(operation);
   }
+}
+
+/** What somebody took for a transaction of ours. */
+function describeTransaction(tx: unknown): string {
+  if (typeof tx !== 'object' || tx === null) return tx === null ? 'null' : typeof tx;
+  const name = (tx as { constructor?: { name?: unknown } }).constructor?.name;
+  if ('session' in tx && !('rollback' in tx)) return 'the database itself, not a transaction of it';
+  return typeof name === 'string' && name !== 'Object' ? `a ${name}` : 'an object that is none';
 }

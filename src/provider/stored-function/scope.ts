@@ -11,7 +11,7 @@ import { tokensOnce } from '../drizzle/operations/settle-batch.js';
 import { CallerTransaction, isInScope } from '../drizzle/scope.js';
 import { noRow, type Statement } from '../drizzle/statement.js';
 import type { EnqueueForOrchestrator, QueueName, TransactionScope } from '../provider.js';
-import { type ProviderError, TransactionEndedError } from '../provider-error.js';
+import type { ProviderError } from '../provider-error.js';
 import { functionCall, spoken } from './call.js';
 import { orchestratorValues, workerValues } from './enqueue.js';
 import { ackWorkValues } from './work-locks.js';
@@ -57,7 +57,7 @@ class StoredFunctionScope implements TransactionScope {
   }
 
   instanceExists(instance: string): Promise<boolean> {
-    return this.transaction.instanceExists(this.ctx, instance);
+    return this.transaction.instanceExists(instance);
   }
 
   async ackWorkItems(elements: readonly WorkAck[]): Promise<boolean[]> {
@@ -70,10 +70,16 @@ class StoredFunctionScope implements TransactionScope {
       isFirst(element) ? this.run(name, this.ackStatement(), ackWorkValues(prepareWorkAck(element), nowMs)) : undefined,
     );
     const completes = !this.options.acksSilently && elements.some(({ completion }) => completion !== undefined);
-    const answers = await allInOrder([...calls, completes ? this.notify(name, 'orchestrator') : undefined]);
-    const acked = elements.map((_, index) => (answers[index]?.length ?? 0) > 0);
-    // Nothing found: the locks are lost, or the transaction is over.
-    if (!acked.includes(true)) await this.transaction.requireOpen(name);
+    const notified = completes ? this.notify(name, 'orchestrator') : undefined;
+    for (const one of [...calls, notified]) one?.catch(() => {});
+    const acked: boolean[] = [];
+    for (const one of calls) {
+      const isAcked = ((await one)?.length ?? 0) > 0;
+      // Nothing found: the lock is lost, or the transaction is over.
+      if (one && !isAcked && !acked.includes(true)) await this.transaction.requireOpen(name);
+      acked.push(isAcked);
+    }
+    await notified;
     return acked;
   }
 
@@ -85,8 +91,13 @@ class StoredFunctionScope implements TransactionScope {
       noRow,
     );
     const running = calls.map((values) => this.run(name, statement, values));
-    const answers = await allInOrder([...running, due && this.notify(name, due)]);
-    if (answers.slice(0, calls.length).some((rows) => rows?.length === 0)) throw new TransactionEndedError(name);
+    const notified = due && this.notify(name, due);
+    for (const one of [...running, notified]) one?.catch(() => {});
+    for (const one of running) {
+      // No row: the transaction is over. Then postgres-js may never answer the statements behind it.
+      if ((await one).length === 0) throw this.transaction.ended(name);
+    }
+    await notified;
   }
 
   /** Asked of the row first: a lost lock is an answer here, and an error would abort the caller's transaction. */
@@ -102,6 +113,7 @@ class StoredFunctionScope implements TransactionScope {
 
   /** Delivered at the caller's commit, to this process as well: nobody else learns of that commit. */
   private notify(operation: string, queue: QueueName): Promise<undefined[]> {
+    this.transaction.wakeAtCommit(queue);
     const statement = this.ctx.statement(
       'scope: notify',
       () => sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')}) where ${isInScope}`,
@@ -123,13 +135,4 @@ class StoredFunctionScope implements TransactionScope {
 function throwFirst(refusals: readonly (ProviderError | undefined)[]): void {
   const refusal = refusals.find((one) => one !== undefined);
   if (refusal) throw refusal;
-}
-
-/** The answers, when all are there; the failure of the earliest goes before. */
-async function allInOrder<T>(running: readonly (Promise<T> | undefined)[]): Promise<(T | undefined)[]> {
-  const settled = await Promise.allSettled(running.map(async (one) => one));
-  return settled.map((answer) => {
-    if (answer.status === 'rejected') throw answer.reason;
-    return answer.value;
-  });
 }

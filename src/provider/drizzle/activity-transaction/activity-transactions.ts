@@ -202,6 +202,7 @@ export class DrizzleActivityTransactions implements ActivityTransactions {
     const { ctx, db } = this.parts;
     this.database ??= applicationDatabase(db, ctx.driver);
     const database = await this.database;
+    ctx.identity.trust(database);
     await (ctx.driver.lendTo ? ctx.driver.lendTo(database, use) : use(database));
   }
 }

@@ -66,7 +66,9 @@ export class GenericDriver implements Driver {
 
   scopeOf(tx: unknown): ScopeExecutor | undefined {
     const isTransaction = typeof (tx as { rollback?: unknown } | null)?.rollback === 'function' && hasSession(tx);
-    return isTransaction ? { ...runnerOn(tx), mayBeOpen: () => true, guardsItself: false } : undefined;
+    if (!isTransaction) return undefined;
+    const onCommit = (listener: () => void) => watchCommit(tx.session, listener);
+    return { ...runnerOn(tx), mayBeOpen: () => true, guardsItself: false, onCommit };
   }
 
   async close(): Promise<void> {
@@ -75,6 +77,28 @@ export class GenericDriver implements Driver {
     const end = $client?.end ?? $client?.close;
     if (typeof end === 'function') await end.call($client);
   }
+}
+
+const commitListeners = new WeakMap<Session, (() => void)[]>();
+
+/** Drizzle ends most transactions by a COMMIT of its own on their session. */
+function watchCommit(session: Session, listener: () => void): void {
+  const known = commitListeners.get(session);
+  if (known) return void known.push(listener);
+  const listeners = [listener];
+  commitListeners.set(session, listeners);
+  const prepare = session.prepareQuery.bind(session);
+  (session as { prepareQuery: Session['prepareQuery'] }).prepareQuery = (query, ...rest) => {
+    const prepared = prepare(query, ...rest);
+    if (!/^commit$/i.test(query.sql)) return prepared;
+    const execute = prepared.execute.bind(prepared);
+    prepared.execute = async () => {
+      const result = await execute();
+      for (const told of listeners) told();
+      return result;
+    };
+    return prepared;
+  };
 }
 
 function runnerOn({ session }: SessionHolder): TransactionRunner {

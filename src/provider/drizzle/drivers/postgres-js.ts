@@ -1,13 +1,14 @@
-import type {
-  ConnectionSettings,
-  Driver,
-  Executor,
-  ListenHandlers,
-  ScopeExecutor,
-  SqlValue,
-  SqlValues,
-  Subscription,
-  Transaction,
+import {
+  type ConnectionSettings,
+  type Driver,
+  type Executor,
+  type ListenHandlers,
+  ScopeEndedError,
+  type ScopeExecutor,
+  type SqlValue,
+  type SqlValues,
+  type Subscription,
+  type Transaction,
 } from '../executor.js';
 import type { Cell, Statement } from '../statement.js';
 import { exponentialDelayMs } from '../../../base/backoff.js';
@@ -79,6 +80,8 @@ export interface PostgresJsOptions {
 
 /** How long `end` waits for queries that are under way, in seconds; for lost connections it would wait for ever. */
 const END_TIMEOUT_S = 2;
+/** A statement of a scope that has no answer after so long will never have one; it waits for no lock that is held for long. */
+const FORGOTTEN_AFTER_MS: Ms = 30_000;
 const LISTEN_RETRY_FROM_MS: Ms = 100;
 const LISTEN_RETRY_UP_TO_MS: Ms = 10_000;
 
@@ -142,7 +145,9 @@ export class PostgresJsDriver implements Driver {
     const client = (tx as { session?: { client?: unknown } } | null)?.session?.client;
     if (!isTransaction(client)) return undefined;
     // postgres-js goes on with the connection after the end, and tells nobody.
-    return { ...this.statements.on(client), mayBeOpen: () => true, guardsItself: false };
+    const runner = this.statements.on(client);
+    const run: ScopeExecutor['run'] = (statement, values) => unlessForgotten(runner.run(statement, values));
+    return { ...runner, run, mayBeOpen: () => true, guardsItself: false };
   }
 
   /** On a connection of its own, which postgres-js opens and reopens; only the first attempt is ours. */
@@ -188,6 +193,18 @@ export class PostgresJsDriver implements Driver {
   async close(): Promise<void> {
     if (this.options.ownsClient) await this.client.end({ timeout: END_TIMEOUT_S });
   }
+}
+
+/**
+ * After the end of a transaction postgres-js sends a statement on, or, when the connection
+ * happens to be busy with somebody else's, puts it where nobody looks any more.
+ */
+function unlessForgotten<T>(answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const forgotten = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new ScopeEndedError()), FORGOTTEN_AFTER_MS);
+  });
+  return Promise.race([answer, forgotten]).finally(() => clearTimeout(timer));
 }
 
 function untilLost(runner: TransactionRunner, isLost: () => boolean): TransactionRunner {

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { notifyChannel } from '../../../../schema/notify-channel.js';
 import type { WorkItem } from '../../../../wire/work-item.js';
 import type { EnqueueForOrchestrator, QueueName, TransactionScope } from '../../../provider.js';
-import { type ProviderError, TransactionEndedError } from '../../../provider-error.js';
+import type { ProviderError } from '../../../provider-error.js';
 import type { ProviderContext } from '../../context.js';
 import type { SqlValues } from '../../executor.js';
 import { CallerTransaction, isInScope } from '../../scope.js';
@@ -71,7 +71,7 @@ class DrizzleTransactionScope implements TransactionScope {
   }
 
   instanceExists(instance: string): Promise<boolean> {
-    return this.transaction.instanceExists(this.ctx, instance);
+    return this.transaction.instanceExists(instance);
   }
 
   async ackWorkItems(elements: readonly WorkAck[]): Promise<boolean[]> {
@@ -88,9 +88,11 @@ class DrizzleTransactionScope implements TransactionScope {
     const acked = this.transaction.run(operation, statement, ackWorkValues(acks, this.ctx.clock.nowMs()));
     const notifies = !this.options.acksSilently && acks.some(({ completion }) => completion);
     const notified = notifies ? this.notify(operation, 'orchestrator') : undefined;
-    const gone = new Set(await allInOrder(acked, notified));
+    notified?.catch(() => {});
+    const gone = new Set(await acked);
     // Nothing found: the locks are lost, or the transaction is over.
     if (gone.size === 0) await this.transaction.requireOpen(operation);
+    await notified;
     return elements.map(({ lockToken }, index) => isFirst[index] === true && gone.has(lockToken));
   }
 
@@ -101,12 +103,16 @@ class DrizzleTransactionScope implements TransactionScope {
       ([id]) => textCell(id),
     );
     const added = this.transaction.run(operation, statement, values);
-    const ids = await allInOrder(added, notifies ? this.notify(operation, queue) : undefined);
-    if (ids.length === 0) throw new TransactionEndedError(operation);
+    const notified = notifies ? this.notify(operation, queue) : undefined;
+    notified?.catch(() => {});
+    // Nothing added: the transaction is over. Then postgres-js may never answer the second statement.
+    if ((await added).length === 0) throw this.transaction.ended(operation);
+    await notified;
   }
 
   /** Delivered at the caller's commit, to this process as well: nobody else learns of that commit. */
   private notify(operation: string, queue: QueueName): Promise<unknown> {
+    this.transaction.wakeAtCommit(queue);
     const statement = this.ctx.statement(
       'scope: notify',
       () => sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')}) where ${isInScope}`,
@@ -128,12 +134,4 @@ interface ScopedInsert {
 function throwFirst(refusals: readonly (ProviderError | undefined)[]): void {
   const refusal = refusals.find((one) => one !== undefined);
   if (refusal) throw refusal;
-}
-
-/** The answer to the first statement, when the second is answered, too; the first one's failure goes before. */
-async function allInOrder<T>(first: Promise<T>, second: Promise<unknown> | undefined): Promise<T> {
-  const [one, two] = await Promise.allSettled([first, second]);
-  if (one.status === 'rejected') throw one.reason;
-  if (two.status === 'rejected') throw two.reason;
-  return one.value;
 }

@@ -140,17 +140,20 @@ describe(`R:3.0 rule 1: ${RUNS} live runs, seed ${SEED}`, () => {
   );
 });
 
-/** What the code does when it is led through the history again, up to its last turn's end. */
+/**
+ * What the code decides when it is led through the history again, up to the last thing that
+ * came in: what it decided after that live, its end included, it has to decide once more.
+ */
 async function replayed(instance: string, history: readonly HistoryEvent[]) {
   const registration = program[REGISTRATION]({ host: new AsyncHost(), logger: silentLogger });
   if (registration.kind !== 'orchestration') throw new Error('no orchestration');
   const execution = createExecution({ instance, executionId: 1, createDriver: registration.createDriver });
-  const events = history.filter((event) => !isOfTheEnd(event));
+  const events = history.slice(0, lastIncoming(history) + 1);
   const { result, historyDelta } = await execution.runCold({ history: events, messages: [], now: () => 0 });
   return {
     result: result.kind,
     output: 'output' in result ? result.output : undefined,
-    added: historyDelta.map(({ kind }) => kind),
+    decided: historyDelta.map(essence),
   };
 }
 
@@ -159,12 +162,24 @@ function endOf(history: readonly HistoryEvent[]) {
   return {
     result: 'completed',
     output: end?.kind === 'OrchestrationCompleted' ? end.output : `${end?.kind}`,
-    added: history.filter(isOfTheEnd).map(({ kind }) => kind),
+    decided: history.slice(lastIncoming(history) + 1).map(essence),
   };
 }
 
-/** The end, and what the engine writes because of it. */
-function isOfTheEnd(event: HistoryEvent): boolean {
-  if (event.kind === 'OrchestrationCompleted' || event.kind === 'OrchestrationFailed') return true;
-  return 'reason' in event && event.reason.startsWith('orchestration_terminal');
+function lastIncoming(history: readonly HistoryEvent[]): number {
+  return history.findLastIndex(({ kind }) =>
+    /^(OrchestrationStarted|Activity(Completed|Failed)|SubOrchestration(Completed|Failed)|TimerFired|ExternalEvent.*)$/.test(
+      kind,
+    ),
+  );
+}
+
+/** An event without what the clock says. */
+function essence(event: HistoryEvent): unknown {
+  return {
+    ...event,
+    timestampMs: 0,
+    ...('fireAtMs' in event && { fireAtMs: 0 }),
+    ...('lastUpdatedAtMs' in event && { lastUpdatedAtMs: 0 }),
+  };
 }

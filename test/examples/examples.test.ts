@@ -14,6 +14,7 @@ const EXAMPLES: Readonly<Record<string, RegExp>> = {
   'fan-out.mjs': /\d+ words counted, \d+ refused/,
   'approval.mjs': /: approved by Ann\n[\s\S]*: expired\n/,
   'monitor.mjs': /\d+ executions, the last one with a short history/,
+  'transactional.mjs': /: paid 100, 1 payments\n[\s\S]*: not paid, 0 payments\n[\s\S]*never started/,
   'saga.mjs': /BookHotel[\s\S]*BookCar fails[\s\S]*CancelHotel[\s\S]*CancelFlight[\s\S]*undone: .*no cars left/,
 };
 

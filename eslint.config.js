@@ -28,6 +28,7 @@ const layers = {
     pattern: 'src/doctor',
     imports: ['client', 'runtime', 'replay', 'provider', 'provider-drizzle', 'schema', 'wire', 'base'],
   },
+  eslint: { pattern: 'src/eslint', imports: [] },
   // What composes the real parts, and is imported by nothing below it.
   cli: { pattern: 'src/cli', imports: 'all' },
   testing: { pattern: 'src/testing', imports: 'all' },

@@ -7,6 +7,7 @@ const entries: Record<string, string> = {
   testing: 'src/testing/index.ts',
   conformance: 'src/conformance/index.ts',
   dashboard: 'src/dashboard/index.ts',
+  eslint: 'src/eslint/index.ts',
 };
 
 /** The command line: run by Node itself, so that one format is enough. */

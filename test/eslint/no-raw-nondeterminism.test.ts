@@ -1,0 +1,53 @@
+import { describe, test } from '@jest/globals';
+import { RuleTester } from 'eslint';
+import duroxide from '../../src/eslint/index.js';
+import { noRawNondeterminism } from '../../src/eslint/no-raw-nondeterminism.js';
+
+RuleTester.describe = describe;
+RuleTester.it = test;
+
+const raw = (what: string, instead: string) => ({ messageId: 'raw', data: { what, instead } });
+
+new RuleTester().run('no-raw-nondeterminism', noRawNondeterminism, {
+  valid: [
+    `const at = Date.now(); orchestration('o', async (ctx) => ctx.now());`,
+    `activity('a', async () => [Date.now(), Math.random(), new Date(), setTimeout(f, 1)]);`,
+    `runtime.registerActivity('a', () => crypto.randomUUID());`,
+    `orchestration('o', async (ctx, at) => new Date(at).getTime());`,
+    `orchestration('o', async (ctx) => ctx.random());`,
+    `declareActivity('a').implement(() => Date.now());`,
+    `orchestration('o', async (ctx) => { const a = activity('a', () => Date.now()); return ctx.call(a); });`,
+  ],
+  invalid: [
+    { code: `orchestration('o', async () => Date.now());`, errors: [raw('Date.now()', 'ctx.now()')] },
+    { code: `orchestration('o', async () => new Date());`, errors: [raw('new Date()', 'ctx.now()')] },
+    { code: `orchestration('o', async () => Date());`, errors: [raw('Date()', 'ctx.now()')] },
+    { code: `orchestration('o', function* () { Math.random(); });`, errors: [raw('Math.random()', 'ctx.random()')] },
+    {
+      code: `orchestration('o', async (ctx) => { const f = () => globalThis.crypto.randomUUID(); return f(); });`,
+      errors: [raw('crypto.randomUUID()', 'ctx.newGuid()')],
+    },
+    {
+      code: `runtime.registerOrchestration('o', function* () { return Date.now(); });`,
+      errors: [raw('Date.now()', 'ctx.now()')],
+    },
+    {
+      code: `runtime.registerOrchestrationVersionedTyped('o', '1.0.0', function* () { return performance.now(); });`,
+      errors: [raw('performance.now()', 'ctx.now()')],
+    },
+    {
+      code: `declareOrchestration('o').implement(async () => Math.random());`,
+      errors: [raw('Math.random()', 'ctx.random()')],
+    },
+    {
+      code: `orchestration('o', async () => { await new Promise((r) => setTimeout(r, 1)); });`,
+      errors: [{ messageId: 'timer', data: { what: 'setTimeout()' } }],
+    },
+  ],
+});
+
+// The recommended configuration, as a flat configuration takes it.
+new RuleTester({ plugins: { 'duroxide-drizzle': duroxide } }).run('recommended', noRawNondeterminism, {
+  valid: [`orchestration('o', async (ctx) => ctx.now());`],
+  invalid: [{ code: `orchestration('o', async () => Date.now());`, errors: 1 }],
+});

@@ -17,7 +17,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 const report = orchestration('report', async (_ctx, input: { readonly kind: string }) => input.kind);
-const waiting = orchestration('waiting', async (ctx) => (await ctx.waitForEvent('go')) as string);
+const waiting = orchestration('waiting', async (ctx) => ctx.waitForEvent<string>('go'));
 
 describe.each([
   ['PostgreSQL', (options: object) => DrizzleProvider.connect(databaseUrl(), { ...options, maxConnections: 4 })],
@@ -256,7 +256,7 @@ describe.each([
       [{ orchestration: undefined }, /expected an orchestration/],
     ];
     for (const [options, says] of cases) {
-      const refused = await schedules.create({ ...valid, ...options } as never).catch((error: unknown) => error);
+      const refused = await schedules.create({ ...valid, ...options }).catch((error: unknown) => error);
       expect(refused).toBeInstanceOf(ScheduleError);
       expect((refused as Error).message).toMatch(says);
     }

@@ -54,7 +54,7 @@ async function application(
     { isolationLevel },
   );
   const checkout = orchestration('checkout', async (ctx, order: Order) => `receipt ${await ctx.call(pay, order)}`);
-  const waiter = orchestration('waiter', async (ctx) => (await ctx.waitForEvent<string>('paid')) as string);
+  const waiter = orchestration('waiter', async (ctx) => await ctx.waitForEvent<string>('paid'));
   const runtimes: Runtime[] = [];
   const start = async (provider: Provider = opened.provider) => {
     const runtime = new Runtime(provider, { logger: silentLogger, logLevel: 'off', ...runtimeOptions });

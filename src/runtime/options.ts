@@ -88,6 +88,12 @@ export interface RuntimeOptions {
   warmBytes?: number;
   /** After each warm turn replay cold and compare; a difference is an error. For tests: it is slow. @defaultValue `false` */
   verifyWarm?: boolean;
+  /**
+   * Development check: warn once for each typed orchestration that calls `Date.now()`,
+   * `new Date()`, `Math.random()` or `crypto.randomUUID()` in a turn. While the runtime runs,
+   * these globals are replaced by watched ones. @defaultValue `true` when `NODE_ENV` is `development`
+   */
+  warnRawCalls?: boolean;
   /** Largest payload that an activity or a turn may write, in bytes of its JSON text. @defaultValue 32 MiB */
   maxPayloadBytes?: number;
   /** @defaultValue `'pretty'` */
@@ -142,6 +148,7 @@ export interface ResolvedRuntimeOptions {
   readonly warmInstances: number;
   readonly warmBytes: number;
   readonly verifyWarm: boolean;
+  readonly warnRawCalls: boolean;
   readonly maxPayloadBytes: number;
   readonly logFormat: LogFormat;
   readonly logLevel: string;
@@ -196,6 +203,7 @@ export function resolveRuntimeOptions(given: RuntimeOptions | null | undefined):
     warmInstances: options.count('warmInstances', 1_000, 0),
     warmBytes: options.count('warmBytes', 64 * 1024 * 1024, 0),
     verifyWarm: options.flag('verifyWarm', false),
+    warnRawCalls: options.flag('warnRawCalls', process.env['NODE_ENV'] === 'development'),
     maxPayloadBytes: options.count('maxPayloadBytes', DEFAULT_MAX_PAYLOAD_BYTES, 1),
     logFormat: logFormat(options.text('logFormat', observability.text('logFormat', 'pretty'))),
     logLevel: options.text('logLevel', observability.text('logLevel', 'info')),

@@ -130,7 +130,7 @@ export class RunningRuntime {
       this.core.provider.onWakeUp((queue) => this.takesAtOnce(queue)),
       this.core.provider.onDeleted(() => this.cache.clear()),
       claimRejections((reason) => this.claimRejection(reason)),
-      this.core.host.retain(),
+      this.core.host.retain({ watchesRawCalls: this.core.options.warnRawCalls }),
     );
     if (this.runsOrchestrations) this.loops.push(this.orchestrationLoop.run());
     if (this.runsActivities) this.loops.push(this.workerLoop.run(), this.sessions.run());

@@ -44,6 +44,7 @@ export function asyncOrchestration<In, Out, Parsed, Returned>(
   code: Code<Orchestration<In, Out, Parsed, Returned>>,
   { host, logger }: RegisteringRuntime,
 ): CreateDriver {
+  let hasWarned = false;
   return (port, info) => {
     const { instance, executionId, name } = info;
     const about = { instanceId: instance, executionId, orchestrationName: name };
@@ -57,6 +58,15 @@ export function asyncOrchestration<In, Out, Parsed, Returned>(
           logger.warn({ ...about, error }, 'an orchestration ended with a rejected promise that it never awaited'),
         foreignAwait: (error) =>
           logger.error({ ...about, error }, 'an orchestration went on outside its turn; its next turn is put off'),
+        rawCall: ({ what, instead, place }) => {
+          // Once for a definition, however often its turns are replayed.
+          if (hasWarned) return;
+          hasWarned = true;
+          logger.warn(
+            { ...about, place },
+            `an orchestration calls ${what}, which gives another value on each replay; use ${instead}`,
+          );
+        },
       },
     );
   };

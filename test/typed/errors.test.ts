@@ -133,6 +133,6 @@ async function failureOf(result: Promise<unknown>): Promise<OrchestrationFailedE
 
 function causesOf(error: Error): RemoteError[] {
   const causes: RemoteError[] = [];
-  for (let { cause } = error; cause instanceof Error; cause = cause.cause) causes.push(cause as RemoteError);
+  for (let { cause } = error; cause instanceof Error; cause = cause.cause) causes.push(cause);
   return causes;
 }

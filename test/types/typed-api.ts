@@ -1,3 +1,4 @@
+/* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-unused-expressions -- only the types are of interest */
 /**
  * Type tests: `npm run typecheck` fails when one of these lines stops compiling, or when
  * one that must not compile does. Nothing here is run.

@@ -9,7 +9,9 @@ import type {
   OrchestrationDriver,
   Token,
 } from '../replay/driver.js';
-import { type AsyncHost, type HostedExecution, userFrames } from './async-host.js';
+import type { AsyncHost, HostedExecution } from './async-host.js';
+import type { RawCall } from './raw-call-watch.js';
+import { userFrames } from './user-frames.js';
 import { ForeignAwaitError } from './foreign-await-error.js';
 
 /** The outcome of one durable call; `text` is the display text of what went wrong, `failure` what was kept beside it. */
@@ -39,6 +41,8 @@ export interface AsyncObserver {
   lostRejection(reason: unknown): void;
   /** Found between two turns; the next turn will be put off for it. */
   foreignAwait(error: ForeignAwaitError): void;
+  /** The code asked for time or chance past its context. */
+  rawCall(call: RawCall): void;
 }
 
 /** Runs the user's function on a port; resolves with what it returned, encoded. */
@@ -98,6 +102,10 @@ export class AsyncDriver implements OrchestrationDriver, HostedExecution {
     if (stack !== '') this.lastPromise = stack;
   }
 
+  rawCall(call: RawCall): void {
+    this.observer?.rawCall(call);
+  }
+
   unheldRejection(reason: unknown, promise: Promise<unknown>): void {
     this.unheld.set(promise, reason);
     if (this.finished) this.reportUnheld();
@@ -107,9 +115,10 @@ export class AsyncDriver implements OrchestrationDriver, HostedExecution {
     this.unheld.delete(promise);
   }
 
-  /** A loop turn later, because Node tells late of what was handled late. */
-  private reportUnheld(): void {
+  /** Loop turns later, because Node tells late of what was handled late. */
+  private reportUnheld(loopTurns = 3): void {
     setImmediate(() => {
+      if (loopTurns > 1) return this.reportUnheld(loopTurns - 1);
       const reasons = [...this.unheld.values()];
       this.unheld.clear();
       for (const reason of reasons) this.observer?.lostRejection(reason);

@@ -1,5 +1,7 @@
 import { AsyncLocalStorage, AsyncResource, createHook, type AsyncHook } from 'node:async_hooks';
 import { claimRejections } from '../../base/rejection-guard.js';
+import { type RawCall, watchRawCalls } from './raw-call-watch.js';
+import { stackHere, userFrames } from './user-frames.js';
 
 /** Jobs of `randomBytes`, `gzipSync` and their like are resources too, but nobody waits for them. */
 const SYNCHRONOUS_CALL = /^ +at (?:\w+\.)*(?:\w+Sync|sync\w+) \(node:/m;
@@ -9,9 +11,6 @@ const MAX_TRACED = 100;
 
 /** Ticks starve I/O and lock renewal, so the loop gets a turn at least so often. In ms. */
 const LONGEST_STRETCH_MS = 10;
-
-/** Frames of a recorded stack that the error shows: enough to find the line, short enough for a log. */
-const STACK_FRAMES = 12;
 
 /** What the host tells an execution about its own code. */
 export interface HostedExecution {
@@ -23,6 +22,8 @@ export interface HostedExecution {
   promiseMade(stack: string): void;
   /** A promise of its code was rejected before anybody held it. */
   unheldRejection(reason: unknown, promise: Promise<unknown>): void;
+  /** Its code asked for time or chance past its context; told once. */
+  rawCall(call: RawCall): void;
   /** Somebody holds it now. */
   heldAfterAll(promise: Promise<unknown>): void;
 }
@@ -93,8 +94,14 @@ export class AsyncHost {
    * await ctx.call(other); await p` rejects a promise before anybody awaits it. That is legal
    * in an orchestration, and ending the process for it would end it again after each restart.
    */
-  retain(): () => void {
+  retain({ watchesRawCalls = false } = {}): () => void {
     openOutputs();
+    const unwatch = watchesRawCalls
+      ? watchRawCalls(
+          () => this.observed() !== undefined,
+          (call) => this.outside(() => this.current?.rawCall(call)),
+        )
+      : () => {};
     const owners = new WeakMap<Promise<unknown>, HostedExecution>();
     const release = claimRejections(
       (reason, promise) => {
@@ -108,6 +115,7 @@ export class AsyncHost {
     );
     return () => {
       release();
+      unwatch();
       this.disableHook();
     };
   }
@@ -172,30 +180,6 @@ export class AsyncHost {
  */
 function emptied(): Promise<void> {
   return new Promise((resolve) => process.nextTick(() => process.nextTick(resolve)));
-}
-
-function stackHere(): string {
-  const holder: { stack?: string } = {};
-  Error.captureStackTrace(holder);
-  return holder.stack ?? '';
-}
-
-/** The lines of a stack that are neither Node's nor ours: where the user's code stands. */
-export function userFrames(stack: string): string {
-  return stack
-    .split('\n')
-    .filter((line) => /^ +at /.test(line) && !/node:|<anonymous>\)/.test(line) && !line.includes(OWN_FOLDER))
-    .slice(0, STACK_FRAMES)
-    .join('\n');
-}
-
-/** The folder of the package's code, as stacks show it. */
-const OWN_FOLDER = ownFolder(stackHere());
-
-function ownFolder(stack: string): string {
-  const [, file = ''] = /at (?:.*\()?(.+?):\d+:\d+\)?$/m.exec(stack) ?? [];
-  const [, source] = /^(.*[/\\]src[/\\])runtime[/\\]async[/\\]/.exec(file) ?? [];
-  return source ?? file.replace(/[^/\\]*$/, '');
 }
 
 /** The streams of the process come into being when somebody prints first; that is no business of an orchestration. */

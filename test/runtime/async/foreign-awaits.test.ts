@@ -98,7 +98,7 @@ for (const [what, code] of Object.entries(foreign)) {
       expect(clock.nowMs()).toBe(startedAtMs + 3_000);
 
       const right: Code = async (ctx) => [await ctx.call(echo, 1), 'corrected'];
-    const corrected = orchestration('wrong', right, { version: '1.2.3' });
+      const corrected = orchestration('wrong', right, { version: '1.2.3' });
       const deployed = open({ definitions: [echo, corrected] });
       await deployed.advance(4_000);
       expect(await handle.result({ timeoutMs: 0 })).toEqual([1, 'corrected']);

@@ -6,6 +6,7 @@ const entries: Record<string, string> = {
   schema: 'src/schema/index.ts',
   testing: 'src/testing/index.ts',
   conformance: 'src/conformance/index.ts',
+  otel: 'src/otel/index.ts',
   dashboard: 'src/dashboard/index.ts',
   eslint: 'src/eslint/index.ts',
 };
@@ -26,7 +27,7 @@ const shared: Options = {
   treeshake: false,
   tsconfig: 'tsconfig.json',
   // Peers are never bundled; tsup finds them in package.json, this list guards against a careless edit there.
-  external: ['drizzle-orm', 'pg', 'postgres', '@electric-sql/pglite', 'pg-mem', '@jest/globals'],
+  external: ['drizzle-orm', 'pg', 'postgres', '@electric-sql/pglite', 'pg-mem', '@jest/globals', '@opentelemetry/api'],
 };
 
 export default defineConfig([

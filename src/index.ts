@@ -1,6 +1,7 @@
 /** The public API of `duroxide-drizzle`. */
 export { type Clock, FakeClock, type HostClock, SystemClock, systemHostClock } from './base/clock.js';
 export { consoleLogger, type LogFields, type Logger, silentLogger } from './base/logger.js';
+export { type PinoLike, pinoLogger } from './base/pino-logger.js';
 export type {
   DeleteResult,
   ExecutionInfo as ProviderExecutionInfo,
@@ -92,6 +93,10 @@ export {
   type QuarantinedRow,
 } from './doctor/index.js';
 export type { ConnectOptions, DrizzleProviderOptions } from './provider/drizzle/options.js';
+export { CodecError, type CodecContext, type PayloadCodec } from './provider/codec/payload-codec.js';
+export { type CodecOptions, withCodec } from './provider/codec/codec-provider.js';
+export type { Telemetry } from './provider/telemetry.js';
+export { showStored } from './wire/encoded-payload.js';
 export {
   ProviderError,
   type ProviderErrorFacts,
@@ -207,10 +212,7 @@ export type {
 export type { DurableCall } from './typed/durable-call.js';
 export type { DurableKv, DurableStatus } from './typed/instance-state.js';
 export type { Selected, Tasks } from './typed/combinators.js';
-export type {
-  ChildOptions,
-  OrchestrationContext as TypedOrchestrationContext,
-} from './typed/orchestration-context.js';
+export type { ChildOptions, OrchestrationContext as TypedOrchestrationContext } from './typed/orchestration-context.js';
 export type { ReplaySafeLog } from './typed/replay-safe-log.js';
 export type { Backoff, RetryPolicy as CallRetryPolicy } from './typed/retry-policy.js';
 export { type SchemaPlace, SchemaValidationError, type StandardSchema } from './wire/standard-schema.js';

@@ -219,6 +219,6 @@ describe('histories recorded by native', () => {
       registrations.find((each) => each.name === name && (each.version ?? '1.0.0') === version) ??
       registrations.find((each) => each.name === name);
     if (!found) throw new Error(`no code for ${name}@${version}`);
-    return found.fn as GeneratorOrchestration;
+    return found.fn;
   }
 });

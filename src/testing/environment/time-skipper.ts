@@ -119,7 +119,8 @@ export class TimeSkipper {
     const goalMs = Math.min(nextVisibleAtMs ?? Infinity, ...this.expected);
     // What is due and was not taken waits for a pause of the runtime, such as the one after an error.
     const stepsMatter = this.parts.heldActivities() > 0 || ((orchestrator || worker) && goalMs === Infinity);
-    return Math.max(nowMs, stepsMatter ? Math.min(goalMs, sleeperMs) : goalMs);
+    // Pauses with jitter end between two milliseconds; the time of a store is whole.
+    return Math.max(nowMs, Math.ceil(stepsMatter ? Math.min(goalMs, sleeperMs) : goalMs));
   }
 
   /** An activity takes real time: what waits beside it (polls, lock renewals) must not stand still. */

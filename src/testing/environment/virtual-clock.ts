@@ -1,4 +1,5 @@
-import { type Clock, FakeClock, sleepReal, systemHostClock } from '../../base/clock.js';
+import type { FakeClock} from '../../base/clock.js';
+import { type Clock, sleepReal, systemHostClock } from '../../base/clock.js';
 
 /** Sleepers further away than this wait for nothing: loops of the runtime that only ever poll. In ms. */
 const HORIZON_MS = 100 * 31_556_952_000;

@@ -66,7 +66,7 @@ _duroxide_drizzle() {
   commands=(
 ${described}
   )
-  for word in "\${words[@]:1:\$((CURRENT - 2))}"; do
+  for word in "\${words[@]:1:$((CURRENT - 2))}"; do
     if (( \${commands[(I)\${word}:*]} )); then command="$word"; break; fi
   done
   case "$command" in

@@ -19,6 +19,7 @@ let runtime: Runtime;
 beforeAll(async () => {
   provider = await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
   runtime = new Runtime(provider, { logger: silentLogger, logLevel: 'off' });
+  // eslint-disable-next-line require-yield -- it ends at once
   runtime.registerOrchestration('Hello', function* (_ctx: OrchestrationContext, input: unknown): Steps {
     return input;
   });

@@ -1,3 +1,4 @@
+import type { InvariantReport } from '../../doctor/index.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import type { DoctorFinding } from '../doctor/finding.js';
@@ -36,9 +37,7 @@ function isWell(findings: readonly DoctorFinding[]): boolean {
   return !findings.some(({ level }) => level === 'problem');
 }
 
-type Report = Awaited<ReturnType<(typeof import('../../doctor/index.js'))['checkInvariants']>>;
-
-function deepFindings({ violations, violationCounts, checked }: Report): DoctorFinding[] {
+function deepFindings({ violations, violationCounts, checked }: InvariantReport): DoctorFinding[] {
   const total = Object.values(violationCounts).reduce((sum, count) => sum + count, 0);
   const found = violations.map(
     ({ invariant, instance, executionId, eventId, table, rowId, problem }): DoctorFinding => {

@@ -36,7 +36,7 @@ export async function watch(ctx: CliContext, id: string, options: WatchOptions):
 /** Follows an instance that need not have begun yet. */
 export async function follow(ctx: CliContext, store: Store, id: string, options: WatchOptions): Promise<ExitCode> {
   const startedAt = performance.now();
-  const seen = { executionId: 0, eventId: 0, customStatusVersion: 0 };
+  const seen: Seen = { executionId: 0, eventId: 0, customStatusVersion: 0, updatedAtMs: undefined };
   for (;;) {
     ctx.io.signal.throwIfAborted();
     const [state] = await store.provider.instanceStates({ instances: [id], endedOnly: false });
@@ -51,16 +51,24 @@ export async function follow(ctx: CliContext, store: Store, id: string, options:
   }
 }
 
+interface Seen {
+  executionId: number;
+  eventId: number;
+  customStatusVersion: number;
+  /** Of the instance, when its history was read last. */
+  updatedAtMs: number | undefined;
+}
+
 interface Look {
   readonly state: InstanceState;
   /** How far it was reported. */
-  readonly seen: { executionId: number; eventId: number; customStatusVersion: number };
+  readonly seen: Seen;
   readonly withHistory: boolean;
 }
 
 async function report(ctx: CliContext, store: Store, { state, seen, withHistory }: Look): Promise<void> {
   const { print, io } = ctx;
-  if (withHistory) {
+  if (withHistory && (await isNews(store, state, seen))) {
     // What happened in executions that came and went between two looks is told, too.
     const from = seen.executionId === 0 ? state.executionId : seen.executionId;
     for (let executionId = from; executionId <= state.executionId; executionId++) {
@@ -86,6 +94,14 @@ async function report(ctx: CliContext, store: Store, { state, seen, withHistory 
       print.line(`custom status: ${shortened(withoutControls(state.customStatus ?? '(cleared)'), PAYLOAD_LENGTH)}`);
   }
   seen.executionId = state.executionId;
+}
+
+/** A long history is not read again and again while nothing happens. */
+async function isNews({ admin }: Store, { instance, status }: InstanceState, seen: Seen): Promise<boolean> {
+  const { updatedAtMs } = await admin.getInstanceInfo(instance);
+  const isNew = updatedAtMs !== seen.updatedAtMs || status === 'Completed' || status === 'Failed';
+  seen.updatedAtMs = updatedAtMs;
+  return isNew;
 }
 
 function ended({ print, io }: CliContext, { instance, status, output }: InstanceState): ExitCode {

@@ -56,6 +56,8 @@ export default tseslint.config(
       'coverage/**',
       '.tmp/**',
       'test/consumer/projects/**',
+      // Its packages are installed only by who wants to compare.
+      'bench/rivals/**',
       'src/schema/migrations.generated.ts',
     ],
   },
@@ -108,7 +110,11 @@ export default tseslint.config(
       'test/doctor/*.ts',
       'test/faults/**/*.ts',
       'test/client/**/*.ts',
+      'test/cli/*.ts',
       'test/dashboard/*.ts',
+      'test/hostile/*.ts',
+      'test/testing/*.ts',
+      'test/upgrade/*.ts',
     ],
     rules: {
       '@typescript-eslint/no-explicit-any': 'off',

@@ -20,7 +20,7 @@ export function registerSoakPrograms(runtime: Runtime): void {
   });
   runtime.registerOrchestration('retrying', function* (ctx, input) {
     const retry = { maxAttempts: 10, backoff: 'fixed', initialIntervalMs: 1 };
-    return yield ctx.scheduleActivityWithRetry('flaky', input, retry as never);
+    return yield ctx.scheduleActivityWithRetry('flaky', input, retry);
   });
   runtime.registerOrchestration('timer', function* (ctx, input) {
     yield ctx.scheduleTimer(500);

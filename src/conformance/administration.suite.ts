@@ -185,7 +185,8 @@ export const workers = checkGroup('workers', (check) => {
     await admin.recordWorker(
       heartbeat('a', { activitySlots: { inUse: 7, total: 32 }, counters: { orchCompletions: 9 } }),
     );
-    const { isStopping: _, ...told } = heartbeat('a');
+    const { isStopping, ...told } = heartbeat('a');
+    t.expect(isStopping).toBe(false);
     t.expect(await admin.workers()).toEqual([
       {
         ...told,

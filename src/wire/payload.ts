@@ -31,7 +31,7 @@ export function encodePayload(value: unknown, what = 'the value'): string {
 
 function stringified(value: unknown, what: string): string | undefined {
   try {
-    return JSON.stringify(value) as string | undefined;
+    return JSON.stringify(value);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     // The engine's own says that a stack was exceeded, and of what it does not say.

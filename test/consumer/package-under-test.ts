@@ -36,11 +36,19 @@ export async function packPackage(): Promise<PackedPackage> {
       }
       // A copy and not a link: what the package imports must be found from where it is installed.
       await cp(path.join(work, 'package'), path.join(modules, 'duroxide-drizzle'), { recursive: true });
-      for (const dependency of dependencies) await link(dependency, modules);
+      for (const dependency of new Set([...(await installed()), ...dependencies])) await link(dependency, modules);
       return { node: (args) => node(args, folder) };
     },
     destroy: () => rm(work, { recursive: true, force: true }),
   };
+}
+
+/** What npm would install with the package; `uuid` only where a test asks for it, because CommonJS does without. */
+async function installed(): Promise<string[]> {
+  const { dependencies } = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+  };
+  return Object.keys(dependencies).filter((name) => name !== 'uuid');
 }
 
 /** Dependencies are those of the checkout: installing them once more would prove nothing about the package. */

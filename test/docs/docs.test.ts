@@ -87,7 +87,8 @@ process.exit(0);
 
 test('there are programs, and those that are not run say why', () => {
   expect(programs.length).toBeGreaterThan(10);
-  for (const { place, notRun } of blocks) if (notRun !== undefined) expect({ place, notRun }).not.toEqual({ place, notRun: '' });
+  for (const { place, notRun } of blocks)
+    if (notRun !== undefined) expect({ place, notRun }).not.toEqual({ place, notRun: '' });
 });
 
 describe('programs of the documentation', () => {

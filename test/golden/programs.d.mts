@@ -1,7 +1,10 @@
 import type { Client, Runtime } from '../../src/index.js';
 
 type AnyRuntime = Pick<Runtime, 'registerActivity' | 'registerOrchestration'>;
-type AnyClient = Pick<Client, 'startOrchestration' | 'enqueueEvent' | 'getStatus' | 'raiseEvent' | 'waitForOrchestration'>;
+type AnyClient = Pick<
+  Client,
+  'startOrchestration' | 'enqueueEvent' | 'getStatus' | 'raiseEvent' | 'waitForOrchestration'
+>;
 
 export const expectedOutputs: Readonly<Record<string, unknown>>;
 export const instances: readonly { readonly id: string; readonly name: string; readonly child?: string }[];

@@ -44,7 +44,6 @@ afterAll(async () => {
   await dropSchema(schema);
 });
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- drop-in orchestrations are written without types
 type Ctx = any;
 
 interface Door {
@@ -60,7 +59,6 @@ const names = around(MAX_NAME_BYTES)
   .filter(({ fits }) => fits)
   .map(({ bytes }) => sized(bytes));
 
-/* eslint-disable require-yield -- some of them decide everything in their first stretch */
 const doors: readonly Door[] = [
   {
     what: 'activity: name',
@@ -199,7 +197,6 @@ const doors: readonly Door[] = [
     },
   },
 ];
-/* eslint-enable require-yield */
 
 const handlers: Handlers = {
   activities: {

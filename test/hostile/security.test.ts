@@ -15,7 +15,6 @@ import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/da
 import { inOwnDatabase } from '../support/own-database.js';
 import { RecordingLogger } from '../support/runtime-harness.js';
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- drop-in orchestrations are written without types
 type Ctx = any;
 
 let cleanUps: (() => Promise<unknown> | void)[] = [];
@@ -89,7 +88,7 @@ describe('C-18 the least privileges that are documented are enough', () => {
     { name: 'DrizzleProvider', Provider: DrizzleProvider, storedFunctions: false },
     {
       name: 'StoredFunctionProvider',
-      Provider: StoredFunctionProvider as typeof DrizzleProvider,
+      Provider: StoredFunctionProvider,
       storedFunctions: true,
     },
   ])('$name does everything, and creates nothing', async ({ Provider, storedFunctions }) => {
@@ -165,7 +164,7 @@ describe('a search_path of somebody else', () => {
 
   test.each([
     { name: 'DrizzleProvider', Provider: DrizzleProvider },
-    { name: 'StoredFunctionProvider', Provider: StoredFunctionProvider as typeof DrizzleProvider },
+    { name: 'StoredFunctionProvider', Provider: StoredFunctionProvider },
   ])('$name: tables and functions of another schema that is on the path are never touched', async ({ Provider }) => {
     const pool = new pg.Pool({ connectionString: withPath(evil), max: 1 });
     await migrate(drizzle(pool), { schema, storedFunctions: true });
@@ -231,7 +230,7 @@ describe('SQL from values and identifiers', () => {
 
   test.each([
     { name: 'DrizzleProvider', Provider: DrizzleProvider },
-    { name: 'StoredFunctionProvider', Provider: StoredFunctionProvider as typeof DrizzleProvider },
+    { name: 'StoredFunctionProvider', Provider: StoredFunctionProvider },
   ])('$name: ids, names, keys, tags, sessions, payloads, statuses and reasons are values', async ({ Provider }) => {
     const schema = uniqueSchema('inj');
     cleanUps.push(() => dropSchema(schema));
@@ -346,8 +345,8 @@ describe('passwords and payloads', () => {
       return input;
     });
     const errors: unknown[] = [];
-    process.stdout.write = ((chunk: unknown) => (keep(chunk), true)) as typeof process.stdout.write;
-    process.stderr.write = ((chunk: unknown) => (keep(chunk), true)) as typeof process.stderr.write;
+    process.stdout.write = (chunk: unknown) => (keep(chunk), true);
+    process.stderr.write = (chunk: unknown) => (keep(chunk), true);
     try {
       await runtime.start();
       const client = new Client(provider, { maxPayloadBytes: 1_000 });

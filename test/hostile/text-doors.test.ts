@@ -7,7 +7,6 @@ import { databaseUrl, dropSchema, uniqueSchema } from '../support/database.js';
 import { type Handlers, SteppedRuntime } from '../support/runtime-harness.js';
 import { asStored, nested, RAW_TEXTS, ROUND_TRIPPING } from './hostile-values.js';
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- drop-in orchestrations are written without types
 type Ctx = any;
 
 const schema = uniqueSchema('doors');

@@ -122,7 +122,7 @@ describe.each(['pglite'] as const)('a test environment on %s', (store) => {
     env.mock(checked, () => 11);
     await expect(env.run(callChecked, 1)).rejects.toThrow('the output of activity');
     // @ts-expect-error a mock has the types of its definition
-    env.mock(checked, (_ctx, _text: string) => 'no number');
+    env.mock(checked, (ctx, text: string) => `${text} of ${ctx.instanceId} is no number`);
     env.restoreMocks();
     expect(await env.run(callChecked, 8)).toBe(8);
   });
@@ -157,7 +157,7 @@ describe.each(['pglite'] as const)('a test environment on %s', (store) => {
   test('a restart, as by a deploy, brings new definitions; what runs goes on', async () => {
     const handle = await env.client.start(checkout, 5, { id: 'deployed' });
     await handle.events.enqueue(paid, { cents: 5 });
-    const other = orchestration('other', async (_ctx) => 'other');
+    const other = orchestration('other', async () => 'other');
     await env.register(other);
     expect(await env.run(other)).toBe('other');
     expect(await handle.result()).toBe('charged 5');

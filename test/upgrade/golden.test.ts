@@ -84,9 +84,9 @@ describe.each(releases)('what release %s left', (release) => {
     const schema = freshSchema();
     const old = await packageOf(release);
     cleanUps.push(() => old.remove());
-    const oldProvider = await connect(old.code as unknown as Code, schema);
-    const oldRuntime = await startRuntime(old.code as unknown as Code, oldProvider);
-    const oldClient = new old.code.Client(oldProvider as never);
+    const oldProvider = await connect(old.code, schema);
+    const oldRuntime = await startRuntime(old.code, oldProvider);
+    const oldClient = new old.code.Client(oldProvider);
     await startAll(oldClient, 'a-');
     // The first process of the new version comes up, and migrates.
     const provider = await connect(today, schema);
@@ -107,16 +107,16 @@ describe.each(releases)('what release %s left', (release) => {
     cleanUps.push(() => pool.end());
     const old = await packageOf(release);
     cleanUps.push(() => old.remove());
-    const oldProvider = (await old.code.DrizzleProvider.fromPool(pool, {
+    const oldProvider = await old.code.DrizzleProvider.fromPool(pool, {
       schema,
       logger: silentLogger,
-    })) as unknown as DrizzleProvider;
+    });
     cleanUps.push(() => oldProvider.close());
     const provider = await DrizzleProvider.fromPool(pool, { schema, logger: silentLogger });
     cleanUps.push(() => provider.close());
-    await startRuntime(old.code as unknown as Code, oldProvider);
+    await startRuntime(old.code, oldProvider);
     await startRuntime(today, provider);
-    const oldClient = new old.code.Client(oldProvider as never);
+    const oldClient = new old.code.Client(oldProvider);
     const client = new Client(provider);
     await Promise.all([startAll(oldClient, 'a-'), startAll(client, 'b-')]);
     expect(await finishAll(client, 'a-')).toEqual(expectedOutputs);
@@ -145,8 +145,8 @@ describe('what native left, by level', () => {
     });
     const provider = await connect(today, schema);
     const runtime = new Runtime(provider, { logger: silentLogger, logLevel: 'off', workerTagFilter: 'any' });
-    for (const [name, fn] of Object.entries(orchestrations)) runtime.registerOrchestration(name, fn as never);
-    for (const [name, fn] of Object.entries(commonActivities())) runtime.registerActivity(name, fn as never);
+    for (const [name, fn] of Object.entries(orchestrations)) runtime.registerOrchestration(name, fn);
+    for (const [name, fn] of Object.entries(commonActivities())) runtime.registerActivity(name, fn);
     await runtime.start();
     cleanUps.push(() => runtime.shutdown(0));
     const client = new Client(provider);

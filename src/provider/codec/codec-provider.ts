@@ -70,11 +70,12 @@ export function withCodec(provider: Provider, codec: PayloadCodec, options: Code
   });
 }
 
-function checkCodec({ name, encode, decode }: PayloadCodec): void {
+function checkCodec(codec: PayloadCodec): void {
+  const { name } = codec;
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw new TypeError(`withCodec: the codec's name must match ${NAME.source}, got ${String(name)}`);
   }
-  if (typeof encode !== 'function' || typeof decode !== 'function') {
+  if (typeof codec.encode !== 'function' || typeof codec.decode !== 'function') {
     throw new TypeError(`withCodec: the codec '${name}' must have the functions encode and decode`);
   }
 }

@@ -81,7 +81,8 @@ export class Coder {
       return map(record, () => texts[next++] ?? '');
     };
     // A rejection beside the first one is not lost: `Promise.all` has taken it.
-    return results.some(isThenable) ? Promise.all(results).then(filled) : filled(results as string[]);
+    const isLater = results.some(isThenable);
+    return isLater ? Promise.all(results as Promise<string>[]).then(filled) : filled(results as string[]);
   }
 }
 

@@ -1,6 +1,7 @@
 import { FakeClock } from '../../base/clock.js';
 import { consoleLogger, type Logger } from '../../base/logger.js';
 import { Client } from '../../client/client.js';
+import type { OrchestrationHandle } from '../../client/orchestration-handle.js';
 import type { InputArgument, OrchestrationReference } from '../../client/definition.js';
 import type { StartOptions } from '../../client/start-options.js';
 import type { Provider } from '../../provider/provider.js';
@@ -152,7 +153,8 @@ export class TestEnvironment {
     ...args: [...input: InputArgument<In>, options?: StartOptions]
   ): Promise<Out> {
     // The arguments of `start` themselves; the compiler does not see through the conditional tuple.
-    const handle = await (this.client.start<In, Out>).apply(this.client, [definition, ...args] as never);
+    const start = this.client.start.bind(this.client) as (...all: unknown[]) => Promise<OrchestrationHandle<Out>>;
+    const handle = await start(definition, ...(args as readonly unknown[]));
     return handle.result();
   }
 

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 import { Client, DrizzleProvider, ProviderError, silentLogger } from '../../../src/index.js';
-import { Administrator } from './administrator.js';
+import type { Administrator } from './administrator.js';
 import { type Expectation, expectationOf, inputOf, type Kind, MAIL } from './workload.js';
 
 interface EndRow {

@@ -51,17 +51,16 @@ process.on('message', (command: WorkerCommand) => {
     while (performance.now() < untilMs);
   }
   if (command.kind === 'stop') {
-    void runtime
+    void running.runtime
       ?.shutdown(5_000)
-      .then(() => provider?.close())
+      .then(() => running.provider?.close())
       .then(() => process.exit(0));
   }
 });
 // Without a parent there is nobody to work for.
 process.on('disconnect', () => process.exit(0));
 
-let runtime: Runtime | undefined;
-let provider: DrizzleProvider | undefined;
+const running: { runtime?: Runtime; provider?: DrizzleProvider } = {};
 
 async function untilItWorks<T>(use: () => Promise<T>): Promise<T> {
   for (;;) {
@@ -83,7 +82,7 @@ const openPool = () =>
     connectionTimeoutMillis: 5_000,
     ...(settings.pipeline ? { pipeline: true } : {}),
   });
-provider = await untilItWorks(() =>
+const provider = await untilItWorks(() =>
   DrizzleProvider.fromDrizzle(drizzle(openPool()), {
     schema: settings.schema,
     hostClock,
@@ -93,7 +92,8 @@ provider = await untilItWorks(() =>
     answerTimeoutMs: 3_000,
   }),
 );
-runtime = new Runtime(provider, {
+running.provider = provider;
+const runtime = new Runtime(provider, {
   logger,
   logLevel: 'off',
   dispatcherPollIntervalMs: 20,
@@ -106,7 +106,7 @@ runtime = new Runtime(provider, {
   maxAttempts: 100_000,
   verifyWarm: settings.verifyWarm,
 });
+running.runtime = runtime;
 registerWorkload(runtime, effectsFile(settings.effects), settings.ledgerTable);
-const started = runtime;
-await untilItWorks(() => started.start());
+await untilItWorks(() => runtime.start());
 tell({ kind: 'ready' });

@@ -24,7 +24,7 @@ beforeAll(async () => {
   runtime = new Runtime(provider, { logLevel: 'off' });
   runtime.registerActivity('echo', (_ctx, input) => input);
   runtime.registerOrchestration('hello', function* (ctx, input) {
-    return (yield ctx.scheduleActivity('echo', input)) as unknown;
+    return (yield ctx.scheduleActivity('echo', input));
   });
   await runtime.start();
   client = new Client(provider);

@@ -316,7 +316,7 @@ describe('every interleaving of the statements of real operations has the outcom
       whole: false,
       what: 'an acknowledgement that does not look at the end of its lock',
       scene: 'a turn ends too late while another worker looks',
-      rewrite: (text: string) => text.replace(/(?:l\.)?locked_until > (\$\d+)/g, '0 <= $1::bigint'),
+      rewrite: (text: string) => text.replace(/(?<![\w.])(?:l\.)?locked_until > (\$\d+)/g, '0 <= $1::bigint'),
     },
     {
       whole: false,

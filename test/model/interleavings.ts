@@ -120,7 +120,7 @@ async function play(
       await pause(5);
       continue;
     }
-    const chosen = prefix[choices.length] ?? (enabled[0] as number);
+    const chosen = prefix[choices.length] ?? (enabled[0]);
     if (!enabled.includes(chosen)) throw new Error(`${chosen} cannot move: the same steps led to another state`);
     choices.push({ enabled, chosen });
     const { stepped } = (moving[chosen] as Moving).participant;

@@ -120,8 +120,9 @@ async function play(
       await pause(5);
       continue;
     }
-    const chosen = prefix[choices.length] ?? (enabled[0]);
-    if (!enabled.includes(chosen)) throw new Error(`${chosen} cannot move: the same steps led to another state`);
+    const chosen = prefix[choices.length] ?? enabled[0];
+    if (chosen === undefined || !enabled.includes(chosen))
+      throw new Error(`${String(chosen)} cannot move: the same steps led to another state`);
     choices.push({ enabled, chosen });
     const { stepped } = (moving[chosen] as Moving).participant;
     stepped.step();

@@ -252,9 +252,10 @@ export interface Provider {
   /**
    * Calls back when a queue may have work; returns the unsubscription. "Look", never "one
    * item". A listener that answers `true` takes the work at once, so that other processes
-   * need not be told of what this one has enqueued.
+   * need not be told of what this one has enqueued. `isFromElsewhere` says that another
+   * process enqueued it, and that all that listen were told.
    */
-  onWakeUp(listener: (queue: QueueName) => unknown): () => void;
+  onWakeUp(listener: (queue: QueueName, isFromElsewhere?: boolean) => unknown): () => void;
   /**
    * Calls back with the instances that an acknowledgement through this object ended, after
    * its commit; returns the unsubscription. Spares waiters of this process a poll.

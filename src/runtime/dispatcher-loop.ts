@@ -6,6 +6,7 @@ import type { RuntimeCore } from './core.js';
 import { pause } from './core.js';
 import { fetchErrorPauseMs, PERMANENT_ERROR_PAUSE_MS } from './fetch-errors.js';
 import type { IdleProbe } from './idle-probe.js';
+import { WakeDamper } from './wake-damper.js';
 
 /** Pause after a fetch that only lost candidates to others: long enough for them to be done. */
 const LOST_PAUSE_MS = [2, 20] as const;
@@ -36,6 +37,8 @@ export class DispatcherLoop {
   private errors = 0;
   private idle = false;
   private wakeUps = 0;
+  private readonly damper: WakeDamper;
+  private isToldOfOthers = false;
 
   constructor(
     private readonly core: RuntimeCore,
@@ -43,6 +46,7 @@ export class DispatcherLoop {
     private readonly work: Dispatchable,
   ) {
     this.gate = new Gate(core.clock);
+    this.damper = new WakeDamper(core.random);
   }
 
   /** How many wake-ups came so far: tells whether one came since some moment. */
@@ -54,6 +58,18 @@ export class DispatcherLoop {
   wake(): void {
     this.wakeUps += 1;
     this.gate.wake();
+  }
+
+  /** Another process enqueued something, and all processes know. */
+  wakeFromElsewhere(): void {
+    const pauseMs = this.idle ? this.damper.pauseMs() : 0;
+    this.isToldOfOthers = true;
+    if (pauseMs === 0) return this.wake();
+    this.wakeUps += 1;
+    this.probe.lookWithin(pauseMs, () => {
+      this.isToldOfOthers = false;
+      this.damper.foundNothing();
+    });
   }
 
   /** Room became free: only of interest to a loop that waits for room. */
@@ -82,6 +98,11 @@ export class DispatcherLoop {
 
   private async settle({ fetched, lost }: Look): Promise<void> {
     this.errors = 0;
+    if (this.isToldOfOthers) {
+      this.isToldOfOthers = false;
+      if (fetched > 0) this.damper.found();
+      else this.damper.foundNothing();
+    }
     if (fetched > 0) return this.probe.found();
     if (lost > 0) return pause(this.core, jitterMs(...LOST_PAUSE_MS, this.core.random));
     this.idle = true;

@@ -8,7 +8,9 @@ import { pause } from './core.js';
 export async function pollGauges(core: RuntimeCore): Promise<void> {
   const management = core.provider.asManagement();
   await guarded(core, async () => {
-    core.metrics.activeInstances += (await management.getSystemMetrics()).runningInstances;
+    // Bounded, where exact metrics would read whole tables beside work (C-26).
+    const counts = await management.countByStatus();
+    core.metrics.activeInstances += counts.find(({ status }) => status === 'Running')?.count ?? 0;
   });
   while (!core.stopping.aborted) {
     await guarded(core, async () => {

@@ -27,6 +27,7 @@ export class IdleProbe {
   private readonly maxStepMs: number;
   private stepMs: number;
   private pollAtMs = -Infinity;
+  private isAskedToLook: (() => void) | undefined;
 
   constructor(
     private readonly core: RuntimeCore,
@@ -56,6 +57,16 @@ export class IdleProbe {
     const atMs = this.core.clock.nowMs() + this.stepMs;
     if (this.pollAtMs <= atMs) return;
     this.pollAtMs = atMs;
+    if (this.idle.size > 0) this.gate.wake();
+  }
+
+  /**
+   * Looks after so long at the latest, once for all who ask meanwhile.
+   * @param foundNothing told when neither queue has anything then
+   */
+  lookWithin(ms: number, foundNothing: () => void): void {
+    this.pollAtMs = Math.min(this.pollAtMs, this.core.clock.nowMs() + ms);
+    this.isAskedToLook = foundNothing;
     if (this.idle.size > 0) this.gate.wake();
   }
 
@@ -122,6 +133,9 @@ export class IdleProbe {
     const next = due.nextVisibleAtMs ?? Infinity;
     // A moment that has passed would be asked for again and again.
     this.nextVisibleAtMs = next > this.core.provider.nowMs() ? next : Infinity;
+    const asked = this.isAskedToLook;
+    this.isAskedToLook = undefined;
+    if (asked && !due.orchestrator && !due.worker) asked();
     // Grows even when something is due: it may be for others, by tag or version.
     this.stepMs = Math.min(this.stepMs * 2, this.maxStepMs);
     this.scheduleLook();

@@ -59,31 +59,26 @@ export class RunningRuntime {
     this.probe = new IdleProbe(core, (queue) => this.wake(queue));
     const names = new NamesOfInstances(provider);
     this.locks = new RuntimeLocks(core);
-    this.processor = new TurnProcessor(
-      core,
-      this.locks.orchestrations,
-      this.cache,
-      {
-        committing: (workerItems) => {
-          if (!workerItems.some((item) => !mayTake(options.tagFilter, item))) return () => undefined;
-          this.workForOthers += 1;
-          return () => (this.workForOthers -= 1);
-        },
-        workEnqueued: (instance, of) => {
-          names.remember(instance, of);
-          this.workerLoop.wake();
-        },
-        messagesEnqueued: () => this.orchestrationLoop.wake(),
-        timerEnqueued: (visibleAtMs) => this.probe.noteTimer(visibleAtMs),
-        activitiesCancelled: (activities) => this.activities.cancel(activities),
-        released: ({ wakeUps }) => {
-          // A wake-up that came while the instance was locked may have been for its messages,
-          // which no fetch could see.
-          if (this.orchestrationLoop.wakeUpCount > wakeUps) this.orchestrationLoop.wake();
-          else this.orchestrationLoop.roomFreed();
-        },
+    this.processor = new TurnProcessor(core, this.locks.orchestrations, this.cache, {
+      committing: (workerItems) => {
+        if (!workerItems.some((item) => !mayTake(options.tagFilter, item))) return () => undefined;
+        this.workForOthers += 1;
+        return () => (this.workForOthers -= 1);
       },
-    );
+      workEnqueued: (instance, of) => {
+        names.remember(instance, of);
+        this.workerLoop.wake();
+      },
+      messagesEnqueued: () => this.orchestrationLoop.wake(),
+      timerEnqueued: (visibleAtMs) => this.probe.noteTimer(visibleAtMs),
+      activitiesCancelled: (activities) => this.activities.cancel(activities),
+      released: ({ wakeUps }) => {
+        // A wake-up that came while the instance was locked may have been for its messages,
+        // which no fetch could see.
+        if (this.orchestrationLoop.wakeUpCount > wakeUps) this.orchestrationLoop.wake();
+        else this.orchestrationLoop.roomFreed();
+      },
+    });
     this.orchestrations = new OrchestrationDispatcher(
       core,
       this.processor,
@@ -127,7 +122,7 @@ export class RunningRuntime {
     const { min, max } = this.core.options.supportedReplayVersions;
     this.core.logger.info({ runtimeId: this.core.runtimeId, min, max }, 'the runtime starts');
     this.releases.push(
-      this.core.provider.onWakeUp((queue) => this.takesAtOnce(queue)),
+      this.core.provider.onWakeUp((queue, isFromElsewhere) => this.takesAtOnce(queue, isFromElsewhere)),
       this.core.provider.onDeleted(() => this.cache.clear()),
       claimRejections((reason) => this.claimRejection(reason)),
       this.core.host.retain({ watchesRawCalls: this.core.options.warnRawCalls }),
@@ -198,8 +193,10 @@ export class RunningRuntime {
   }
 
   /** Wakes the dispatcher, and says whether it will take what this process has just enqueued. */
-  private takesAtOnce(queue: QueueName): boolean {
-    this.wake(queue);
+  private takesAtOnce(queue: QueueName, isFromElsewhere = false): boolean {
+    const loop = queue === 'orchestrator' ? this.orchestrationLoop : this.workerLoop;
+    if (isFromElsewhere) loop.wakeFromElsewhere();
+    else loop.wake();
     if (this.core.stopping.aborted) return false;
     if (queue === 'orchestrator') return this.runsOrchestrations && this.orchestrations.hasRoom();
     return this.runsActivities && this.activities.hasRoom() && this.workForOthers === 0;

@@ -1,5 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
+import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
+import { activity, orchestration, type TransactionOf } from '../../src/index.js';
 import { Client } from '../../src/client/client.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
 import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
@@ -115,3 +118,44 @@ test.each([false, true])(
     expect(hushed).toBeGreaterThan(0);
   },
 );
+
+test('C-39 a transactional activity whose connection falls silent is rolled back and runs again, and its effect happens once', async () => {
+  const schema = uniqueSchema('half');
+  cleanUps.push(() => dropSchema(schema));
+  const relay = await Relay.open(databaseUrl());
+  cleanUps.push(() => relay.close());
+  const pool = new pg.Pool({ connectionString: relay.url, max: 3 });
+  const db = drizzle(pool);
+  const provider = await DrizzleProvider.fromDrizzle(db, {
+    schema,
+    logger: new RecordingLogger(),
+    ownsClient: true,
+    notifications: false,
+    answerTimeoutMs: ANSWER_TIMEOUT_MS,
+  });
+  cleanUps.push(() => provider.close());
+  await withClient((client) => client.query(`create table "${schema}".payments (id text)`));
+  let runs = 0;
+  const pay = activity.transactional('pay', async (_ctx, tx: TransactionOf<typeof db>, id: string) => {
+    await tx.execute(sql`insert into ${sql.raw(`"${schema}".payments`)} values (${id})`);
+    if (++runs === 1) relay.hush();
+    await tx.execute(sql`select 1`);
+    return id;
+  });
+  const payment = orchestration('payment', async (ctx, id: string) => ctx.call(pay, id));
+  const runtime = new Runtime(provider, {
+    logLevel: 'off',
+    logger: new RecordingLogger(),
+    maxPollIntervalMs: 50,
+    workerLockTimeoutMs: 1_000,
+  });
+  runtime.register(pay, payment);
+  await runtime.start();
+  cleanUps.push(() => runtime.shutdown(0));
+  const handle = await new Client(provider).start(payment, 'p1', { id: 'i' });
+  expect(await handle.result()).toBe('p1');
+  expect(runs).toBeGreaterThanOrEqual(2);
+  await withClient(async (client) => {
+    expect((await client.query(`select id from "${schema}".payments`)).rows).toEqual([{ id: 'p1' }]);
+  });
+});

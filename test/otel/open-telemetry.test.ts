@@ -30,7 +30,7 @@ afterAll(() => context.disable());
 const spans = new InMemorySpanExporter();
 const tracers = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
 const tracer = tracers.getTracer('test');
-const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+let exporter: InMemoryMetricExporter;
 let reader: PeriodicExportingMetricReader;
 let meters: MeterProvider;
 let telemetry: Telemetry;
@@ -88,7 +88,8 @@ let runtime: Runtime;
 let client: Client;
 beforeEach(async () => {
   spans.reset();
-  exporter.reset();
+  // A shut down exporter keeps nothing any more.
+  exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   seen.length = 0;
   reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 31 - 1 });
   meters = new MeterProvider({ readers: [reader] });
@@ -187,7 +188,7 @@ test('OB: metrics of turns, activities, batches, the cache and the queues', asyn
   const points = new Map<string, { value: unknown; attributes: object }[]>();
   for (const { scopeMetrics } of exporter.getMetrics()) {
     for (const { metrics } of scopeMetrics) {
-      for (const metric of metrics) points.set(metric.descriptor.name, metric.dataPoints as never);
+      for (const metric of metrics) points.set(metric.descriptor.name, metric.dataPoints);
     }
   }
   const sum = (name: string, attributes: object = {}) =>

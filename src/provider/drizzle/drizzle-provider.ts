@@ -190,7 +190,7 @@ export class DrizzleProvider implements Provider {
     return due(this.ctx);
   }
 
-  onWakeUp(listener: (queue: QueueName) => unknown): () => void {
+  onWakeUp(listener: (queue: QueueName, isFromElsewhere?: boolean) => unknown): () => void {
     return this.parts.notifications.onWakeUp(listener);
   }
 

@@ -29,7 +29,7 @@ const notify = compile(sql`select pg_notify(${sql.placeholder('channel')}, ${sql
  * Told that a queue may have work: "look", never "one item". `true` says that this
  * process takes it at once, so that other processes need not be told.
  */
-export type WakeUpListener = (queue: QueueName) => unknown;
+export type WakeUpListener = (queue: QueueName, isFromElsewhere?: boolean) => unknown;
 
 export interface NotificationsOptions {
   readonly schema: string;
@@ -82,7 +82,7 @@ export class Notifications {
   /** Listens from the first listener on, and until the last one goes. */
   onWakeUp(listener: WakeUpListener): () => void {
     // Of its own, so that a function given twice is two listeners.
-    const entry: WakeUpListener = (queue) => listener(queue);
+    const entry: WakeUpListener = (queue, isFromElsewhere) => listener(queue, isFromElsewhere);
     this.listeners.add(entry);
     this.listen();
     return () => {
@@ -116,11 +116,11 @@ export class Notifications {
     for (const listener of this.scheduleListeners) listener();
   }
 
-  private tell(queue: QueueName): boolean {
+  private tell(queue: QueueName, isFromElsewhere = false): boolean {
     let isTaken = false;
     for (const listener of this.listeners) {
       try {
-        isTaken = listener(queue) === true || isTaken;
+        isTaken = listener(queue, isFromElsewhere) === true || isTaken;
       } catch (error) {
         this.options.logger.error({ error: describe(error) }, 'a listener for wake-ups failed');
       }
@@ -150,7 +150,7 @@ export class Notifications {
     }
     if (payload === SCHEDULES) this.tellOfSchedules();
     const queue = QUEUES.find((name) => PAYLOADS[name] === payload);
-    if (queue) this.tell(queue);
+    if (queue) this.tell(queue, true);
   }
 
   /** Work may have come while nobody listened. And a connection that says LISTEN may still be deaf. */

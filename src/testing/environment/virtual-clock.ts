@@ -1,4 +1,4 @@
-import type { FakeClock} from '../../base/clock.js';
+import type { FakeClock } from '../../base/clock.js';
 import { type Clock, sleepReal, systemHostClock } from '../../base/clock.js';
 
 /** Sleepers further away than this wait for nothing: loops of the runtime that only ever poll. In ms. */

@@ -36,7 +36,9 @@ export interface PgPool {
   readonly ending?: boolean;
   connect(): Promise<PgPoolClient>;
   on(event: 'error', listener: Listener): unknown;
+  on(event: 'acquire', listener: (client: PgClient) => void): unknown;
   off(event: 'error', listener: Listener): unknown;
+  off(event: 'acquire', listener: (client: PgClient) => void): unknown;
   listenerCount(event: 'error'): number;
   end(): Promise<void>;
 }

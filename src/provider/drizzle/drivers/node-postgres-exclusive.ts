@@ -34,8 +34,9 @@ export function exclusivePool(client: PgClient): PgPool {
     Client: client.constructor as PgClientClass,
     totalCount: 1,
     connect,
-    on: (event, listener) => client.on(event, listener),
-    off: (event, listener) => client.off(event, listener),
+    // A client is handed out by nobody: of `acquire` it never tells.
+    on: (event: string, listener: never) => client.on(event as 'error', listener),
+    off: (event: string, listener: never) => client.off(event as 'error', listener),
     listenerCount: () => 1,
     end: () => client.end(),
   };

@@ -49,6 +49,7 @@ export class NodePostgresDriver implements Driver {
     this.Batch = Batch;
     this.names = new StatementNames(options.namedStatements, options.logger);
     pool.on('error', this.onPoolError);
+    pool.on('acquire', guardUntilLeased);
     if (options.isExclusive) return;
     this.watch = new AnswerWatch(pool, options);
     this.listen = (channel, handlers) => new PgListener(pool, channel, handlers);
@@ -94,7 +95,10 @@ export class NodePostgresDriver implements Driver {
   async lendTo<Db extends object, T>(db: Db, use: (db: Db) => Promise<T>): Promise<T> {
     const { session } = db as { session?: object };
     if (!session || !('client' in session)) return use(db);
-    return this.lease((client) => use(cloneOf(db, { session: cloneOf(session, { client }) })));
+    return this.lease((leased) => {
+      const client = this.watch?.watched(leased) ?? leased;
+      return use(cloneOf(db, { session: cloneOf(session, { client }) }));
+    });
   }
 
   /** On a connection beside the pool's, so that a pool of one is not used up by it. */
@@ -106,6 +110,7 @@ export class NodePostgresDriver implements Driver {
     this.closed = true;
     if (this.options.ownsPool) await this.pool.end();
     this.pool.off('error', this.onPoolError);
+    this.pool.off('acquire', guardUntilLeased);
   }
 
   /**
@@ -159,6 +164,18 @@ export class NodePostgresDriver implements Driver {
   private readonly onPoolError = (error: Error): void => {
     this.options.logger.warn({ error: error.message }, 'an idle database connection failed');
   };
+}
+
+/**
+ * The pool stops listening when it hands out a client, some microtasks before whoever asked
+ * for it can begin. A server that ends a connection right after it was made sends both in
+ * one packet: the error comes in that gap, and without a listener it ends the process.
+ */
+function guardUntilLeased(client: PgClient): void {
+  // Nothing is swallowed: the connection is gone, and its first statement says so.
+  const ignore = () => {};
+  client.on('error', ignore);
+  setImmediate(() => client.off('error', ignore));
 }
 
 /** The same object with some fields of its own. */

@@ -328,6 +328,18 @@ test("C-22 postgres-js: transform.row goes on changing the application's rows, a
   await client.end();
 });
 
+test('C-09 a connection that ends in the moment in which it is handed out does not end the process', async () => {
+  const { driver, pool, close } = openPg(databaseUrl(), { max: 1 });
+  let told: Promise<boolean> | undefined;
+  pool.once('acquire', (client: pg.PoolClient) => {
+    // The pool listens no more, and nobody else yet: without a listener `emit` throws.
+    told = Promise.resolve().then(() => client.emit('error', new Error('terminating connection')));
+  });
+  await driver.withConnection((executor) => executor.run(compile(sql`select 1`, noRow)));
+  expect(await told).toBe(true);
+  await close();
+});
+
 test('P:3.4.3 only a claim may be committed without waiting for the disk', async () => {
   const setting = compile(sql`select current_setting('synchronous_commit')`, ([text]) => textCell(text));
   const { driver, close } = openPg(databaseUrl());

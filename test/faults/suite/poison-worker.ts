@@ -10,8 +10,9 @@ const provider = await DrizzleProvider.connect(url, { schema, logger: silentLogg
 const runtime = new Runtime(provider, {
   logger: silentLogger,
   logLevel: 'off',
-  orchestratorLockTimeoutMs: 300,
-  workerLockTimeoutMs: 300,
+  // As short as a busy machine allows: a lock that ends while a good item is worked at costs it an attempt.
+  orchestratorLockTimeoutMs: 1_000,
+  workerLockTimeoutMs: 1_000,
   sessionIdleTimeoutMs: 10_000,
   maxPollIntervalMs: 50,
 });

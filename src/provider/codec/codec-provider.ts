@@ -84,7 +84,10 @@ function codecOperations(provider: Provider, codec: PayloadCodec, logger: Logger
   const coder = new Coder(codec);
   const pauses = new DecodePauses();
   const encodeItem = async (item: WorkItem) => coder.encode(item, mapWorkItem, targetInstance(item));
-  const encodeTurn = async (turn: AckOrchestrationItem) => coder.encode(turn, mapAck, turn.instance);
+  const encodeTurn = async (turn: AckOrchestrationItem) => ({
+    ...(await coder.encode(turn, mapAck, turn.instance)),
+    orchestratorItems: await Promise.all(turn.orchestratorItems.map(encodeItem)),
+  });
   const decodeEvents = async (events: Awaited<ReturnType<Provider['read']>>, instance: string) => [
     ...(await coder.decode(events, mapEvents, instance)),
   ];

@@ -7,12 +7,14 @@ import { mapEvent, mapWorkItem, type Visit } from './map-payloads.js';
 export const mapEvents: MapRecord<readonly HistoryEvent[]> = (events, visit) =>
   events.map((event) => mapEvent(event, visit));
 
-/** A failed execution's output is the text of its failure, which is no payload. */
+/**
+ * All but the messages for orchestrations: those may be for other instances, which decode them as their own.
+ * A failed execution's output is the text of its failure, which is no payload.
+ */
 export const mapAck: MapRecord<AckOrchestrationItem> = (turn, visit) => ({
   ...turn,
   historyDelta: mapEvents(turn.historyDelta, visit),
   workerItems: turn.workerItems.map((item) => mapWorkItem(item, visit)),
-  orchestratorItems: turn.orchestratorItems.map((item) => mapWorkItem(item, visit)),
   metadata:
     turn.metadata.output === undefined || turn.metadata.status === 'Failed'
       ? turn.metadata

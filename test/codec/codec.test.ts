@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import pg from 'pg';
+import { silentLogger } from '../../src/base/logger.js';
+import { Client } from '../../src/client/client.js';
+import { CodecError, type PayloadCodec } from '../../src/provider/codec/payload-codec.js';
+import { withCodec } from '../../src/provider/codec/codec-provider.js';
+import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
+import type { Provider } from '../../src/provider/provider.js';
+import { UnsupportedError } from '../../src/provider/provider-error.js';
+import { Runtime } from '../../src/runtime/runtime.js';
+import { replay, TestEnvironment } from '../../src/testing/index.js';
+import { activity, event, orchestration } from '../../src/typed/definitions.js';
+import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
+
+/** In every payload of these tests, and in nothing else. */
+const MARKER = 'open-sesame';
+/** Unreadable enough for a search of the tables, and right only for the instance that it was made for. */
+const mirror: PayloadCodec = {
+  name: 'mirror',
+  encode: (payload, { instanceId }) => Buffer.from(`${instanceId}\n${payload}`).toString('hex'),
+  async decode(data, { instanceId }) {
+    const [owner = '', ...payload] = Buffer.from(data, 'hex').toString().split('\n');
+    if (owner !== instanceId) throw new Error(`a value of ${owner} was read as one of ${instanceId}`);
+    return payload.join('\n');
+  },
+};
+
+const answer = event<string>('answer');
+const echo = activity('echo', (_ctx, text: string) => `${text}, echoed`);
+const child = orchestration('child', async (ctx, text: string) => ctx.call(echo, `${text} of the child`));
+const everything = orchestration('everything', async (ctx, text: string) => {
+  ctx.status.set(`${text} as status`);
+  ctx.kv.set('key', `${text} as value`);
+  const echoed = await ctx.call(echo, text);
+  const ofChild = await ctx.call(child, text);
+  const message = await ctx.dequeue(answer);
+  return { echoed, ofChild, message, value: ctx.kv.get('key') };
+});
+
+describe('a store with a codec', () => {
+  const schema = uniqueSchema('codec');
+  let store: DrizzleProvider;
+  beforeAll(async () => {
+    store = await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
+  });
+  afterAll(async () => {
+    await store.close();
+    await dropSchema(schema);
+  });
+
+  async function running<T>(provider: Provider, use: (client: Client) => Promise<T>): Promise<T> {
+    const runtime = new Runtime(provider, { logger: silentLogger, warmInstances: 0, dispatcherPollIntervalMs: 5 });
+    runtime.register(echo, child, everything);
+    await runtime.start();
+    try {
+      return await use(new Client(provider));
+    } finally {
+      await runtime.shutdown();
+    }
+  }
+
+  /** Columns of the schema, with the number of rows in which the marker can be read. */
+  const readable = () =>
+    withClient(async (client) => {
+      const { rows: tables } = await client.query<{ name: string }>(
+        `select table_name as name from information_schema.tables where table_schema = $1`,
+        [schema],
+      );
+      const found: Record<string, number> = {};
+      for (const { name } of tables) {
+        const { rows } = await client.query<{ n: number }>(
+          `select count(*)::int as n from ${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)} t
+            where t::text like $1`,
+          [`%${MARKER}%`],
+        );
+        const n = rows[0]?.n ?? 0;
+        if (n > 0) found[name] = n;
+      }
+      return { tables: tables.length, found };
+    });
+
+  test('every kind of payload makes the round trip, and none can be read in the tables', async () => {
+    const provider = withCodec(store, mirror);
+    const client = new Client(provider);
+    const handle = await client.start(everything, MARKER, { id: 'all' });
+    await handle.events.enqueue(answer, `${MARKER} as message`);
+    // Messages that wait are stored, too.
+    expect(await readable()).toMatchObject({ found: {} });
+    const output = await running(provider, () => handle.result());
+    expect(output).toEqual({
+      echoed: `${MARKER}, echoed`,
+      ofChild: `${MARKER} of the child, echoed`,
+      message: `${MARKER} as message`,
+      value: `${MARKER} as value`,
+    });
+    expect((await client.getStatus('all')).customStatus).toContain(`${MARKER} as status`);
+    expect(await client.getKvAllValues('all')).toEqual({ key: expect.stringContaining(`${MARKER} as value`) });
+    const { tables, found } = await readable();
+    expect(tables).toBeGreaterThan(9);
+    expect(found).toEqual({});
+    expect((await store.read('all')).length).toBe((await provider.read('all')).length);
+  });
+
+  test('what was stored before there was a codec is read as it is', async () => {
+    await new Client(store).start(child, 'plain', { id: 'before' });
+    const output = await running(withCodec(store, mirror), (client) => client.handle(child, 'before').result());
+    expect(output).toBe('plain of the child, echoed');
+  });
+
+  test('a codec that throws on encode: nothing is stored, and the error names definition and instance', async () => {
+    const secret = new Error(`no key for ${MARKER}`);
+    const broken = withCodec(store, {
+      ...mirror,
+      encode() {
+        throw secret;
+      },
+    });
+    const error: unknown = await new Client(broken).start(child, MARKER, { id: 'refused' }).catch((e: unknown) => e);
+    const { message, cause } = error as Error;
+    expect(CodecError.is(cause)).toBe(true);
+    expect(cause).toMatchObject({ direction: 'encode', instanceId: 'refused', cause: secret });
+    expect(message).toContain("orchestration 'child'");
+    expect(message).toContain("instance 'refused'");
+    expect(message).not.toContain(MARKER);
+    expect((await new Client(store).getStatus('refused')).status).toBe('NotFound');
+    expect(await store.due()).toMatchObject({ orchestrator: false });
+  });
+
+  test('what cannot be decoded is put off beside a neighbour that finishes, and goes on with the right codec', async () => {
+    const right = withCodec(store, mirror);
+    const stuck = await new Client(right).start(child, 'later', { id: 'stuck' });
+    const logged: string[] = [];
+    const wrong = withCodec(
+      store,
+      {
+        ...mirror,
+        decode(data, context) {
+          if (context.instanceId === 'stuck') throw new Error('no key');
+          return mirror.decode(data, context);
+        },
+      },
+      { logger: { ...silentLogger, error: (_fields, message) => void logged.push(message) } },
+    );
+    const neighbour = await running(wrong, async (client) =>
+      (await client.start(child, 'now', { id: 'beside' })).result(),
+    );
+    expect(neighbour).toBe('now of the child, echoed');
+    expect(logged.length).toBeGreaterThan(0);
+    expect(logged[0]).toContain("instance 'stuck'");
+    expect(await running(right, () => stuck.result())).toBe('later of the child, echoed');
+  });
+
+  test('a second codec, and what is none, are refused', () => {
+    expect(() => withCodec(withCodec(store, mirror), mirror)).toThrow('has a codec already');
+    expect(() => withCodec(store, { ...mirror, name: 'a b' })).toThrow('got a b');
+  });
+});
+
+test('refused in a schema that native may share, unless forced', () => {
+  const shared = { wakeUps: () => ({ sharedWithNative: true }) } as unknown as Provider;
+  expect(() => withCodec(shared, mirror)).toThrow(UnsupportedError);
+  expect(() => withCodec(shared, mirror, { force: true })).not.toThrow();
+});
+
+test('a history recorded through a codec replays without it', async () => {
+  const env = await TestEnvironment.create({
+    store: async ({ clock, logger }) => withCodec(await DrizzleProvider.embedded({ clock, logger }), mirror),
+    definitions: [echo, child],
+  });
+  try {
+    expect(await env.run(child, MARKER, { id: 'kept' })).toBe(`${MARKER} of the child, echoed`);
+    expect(await replay(child, await env.history('kept'))).toMatchObject({ state: 'completed' });
+  } finally {
+    await env.close();
+  }
+}, 60_000);

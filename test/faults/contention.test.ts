@@ -60,7 +60,7 @@ async function freshDatabase(): Promise<string> {
   return url.href;
 }
 
-const PARENTS = Number(process.env['C02_PARENTS'] ?? 6);
+const PARENTS = Number(process.env['C02_PARENTS'] ?? 3);
 
 test('C-02 parents with 50 children each, in four runtimes: no deadlock, no failed instance', async () => {
   const url = await freshDatabase();
@@ -195,7 +195,7 @@ test('C-26 many finished instances: what the loops of a runtime read does not gr
 
 describe('C-27 everyone wakes for one item', () => {
   const IDLE = Number(process.env['C27_RUNTIMES'] ?? 40);
-  const ROUNDS = 12;
+  const ROUNDS = 6;
 
   /** Statements per orchestration that another process starts. */
   async function statementsPerStart(runtimes: number): Promise<number> {

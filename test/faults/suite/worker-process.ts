@@ -43,7 +43,8 @@ export class WorkerProcess {
   }
 
   send(command: WorkerCommand): void {
-    if (this.child.connected) this.child.send(command);
+    // It may have been killed in this very moment; its end is told by `exit`.
+    if (this.child.connected) this.child.send(command, () => {});
   }
 
   /** Stops the whole process, as a machine that swaps or a debugger does. */

@@ -152,6 +152,8 @@ export class RunningRuntime {
     }
     for (const release of this.releases) release();
     this.releases = [];
+    // Until then every promise of the process costs a look at it.
+    this.storage.disable();
     this.cache.clear();
     await this.locks.close();
   }

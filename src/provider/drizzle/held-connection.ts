@@ -7,15 +7,20 @@ import { UnsupportedError } from '../provider-error.js';
  */
 export class HeldConnection {
   private readonly holders = new AsyncLocalStorage<{ isOpen: boolean }>();
+  private open = 0;
 
   /** Runs `use` as the holder of the only connection. */
   async hold<T>(use: () => Promise<T>): Promise<T> {
     const holder = { isOpen: true };
+    this.open += 1;
     try {
       return await this.holders.run(holder, use);
     } finally {
       // Code that was left behind may go on: it waits for nobody but others any more.
       holder.isOpen = false;
+      this.open -= 1;
+      // A storage that is on costs every promise of the process a look at it.
+      if (this.open === 0) this.holders.disable();
     }
   }
 

@@ -117,6 +117,7 @@ export class AsyncHost {
       release();
       unwatch();
       this.disableHook();
+      this.storage.disable();
     };
   }
 

@@ -239,6 +239,7 @@ export class TestEnvironment {
     await this.starting;
     this.skipper.stop();
     await this.process.stop();
+    this.activities.close();
     await this.provider.close();
   }
 

@@ -19,6 +19,9 @@ const counts = readCounts(file);
 const untilMs = performance.now() + setting('FAULTS_MINUTES', 60) * 60_000;
 const roundMs = setting('FAULTS_ROUND_SECONDS', 60) * 1_000;
 
+// So that servers, workers and mounts go along.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 const program = await bundleProgram('test/faults/suite/worker.ts', 'worker');
 const server = await startPostgresServer({
   settings: ['max_connections=60', 'fsync=off', 'log_min_messages=warning', 'deadlock_timeout=100ms'],

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -15,7 +15,12 @@ const SIZE_MB = 192;
  * extension of a table (SQLSTATE 53100) and not the server itself.
  */
 export class SmallDisk {
-  private constructor(private readonly directory: string) {}
+  // A run that is broken off must not leave a mount behind.
+  private readonly unmount = () => execFileSync('umount', ['-l', this.directory]);
+
+  private constructor(private readonly directory: string) {
+    process.once('exit', this.unmount);
+  }
 
   /** `undefined` where nothing may be mounted. */
   static async open(server: PostgresServer, administrator: Administrator): Promise<SmallDisk | undefined> {
@@ -51,7 +56,8 @@ export class SmallDisk {
 
   /** After the server has ended. */
   async close(): Promise<void> {
-    await run('umount', ['-l', this.directory]);
+    process.off('exit', this.unmount);
+    this.unmount();
     await rm(this.directory, { recursive: true, force: true });
   }
 }

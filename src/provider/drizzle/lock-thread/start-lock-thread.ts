@@ -52,5 +52,6 @@ function newWorker(connection: ConnectionSettings, schema: string, options: Lock
     sessions: options.sessions,
     maxSilenceMs: options.maxSilenceMs,
   };
-  return new Worker(file, { workerData, name: 'duroxide-drizzle locks' });
+  // Without the options of the process: some of them, such as `--input-type`, are refused with a file.
+  return new Worker(file, { workerData, name: 'duroxide-drizzle locks', execArgv: [] });
 }

@@ -396,16 +396,12 @@ export class MemoryProvider implements Provider {
         this.deleteInstance(instance);
         return { instancesDeleted: 1, executionsDeleted: 0, eventsDeleted: 0, queueMessagesDeleted: 0 };
       },
-      getSystemMetrics: async () => ({
-        totalInstances: this.instances.size,
-        totalExecutions: 0,
-        runningInstances: [...this.instances].filter(
+      countByStatus: async () => {
+        const running = [...this.instances].filter(
           ([id, { current }]) => this.execution(id, current).status === 'Running',
-        ).length,
-        completedInstances: 0,
-        failedInstances: 0,
-        totalEvents: 0,
-      }),
+        );
+        return [{ status: 'Running', count: running.length, isEstimate: false }];
+      },
       recordWorker: async () => false,
       getQueueDepths: async () => ({
         orchestratorQueue: this.orchestratorQueue.length,

@@ -71,7 +71,7 @@ export interface Handlers {
 }
 
 export function register(runtime: Runtime, { activities = {}, orchestrations = {}, definitions = [] }: Handlers): void {
-  runtime.register(...definitions);
+  if (definitions.length > 0) runtime.register(...definitions);
   for (const [name, fn] of Object.entries(activities)) runtime.registerActivity(name, fn as ActivityFunction);
   for (const [key, fn] of Object.entries(orchestrations)) {
     const [name = key, version] = key.split('@');

@@ -1,6 +1,7 @@
 import { short } from '../../harness/table.js';
 import { atMost, type Bench, type Scenario, type ScenarioResult } from '../bench.js';
 import { EngineProcess } from '../run-child.js';
+import { startMany } from './start-many.js';
 
 export const memoryScenarios: readonly Scenario[] = [
   {
@@ -54,31 +55,6 @@ async function rssWith(bench: Bench, count: number): Promise<number> {
   await child.stop();
   await bench.drop(schema);
   return result.rssBytes;
-}
-
-async function startMany(
-  provider: Awaited<ReturnType<Bench['provider']>>,
-  orchestration: string,
-  prefix: string,
-  count: number,
-): Promise<void> {
-  for (let from = 0; from < count; from += 1_000) {
-    const results = await provider.enqueueForOrchestrator(
-      Array.from({ length: Math.min(1_000, count - from) }, (_, n) => ({
-        item: {
-          kind: 'StartOrchestration',
-          instance: `${prefix}-${from + n}`,
-          orchestration,
-          input: '1',
-          version: null,
-          parentInstance: null,
-          parentId: null,
-          executionId: 1,
-        } as const,
-      })),
-    );
-    for (const result of results) if (!result.ok) throw result.error;
-  }
 }
 
 async function until({ control }: Bench, question: string): Promise<void> {

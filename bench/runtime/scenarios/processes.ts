@@ -3,6 +3,7 @@ import { atLeast, atMost, type Bench, type Goal, type Scenario, type ScenarioRes
 import type { EngineName } from '../engines.js';
 import { EngineProcess } from '../run-child.js';
 import { difference } from '../server-counters.js';
+import { startMany } from './start-many.js';
 
 export const processScenarios: readonly Scenario[] = [
   {
@@ -62,7 +63,7 @@ async function drain(bench: Bench, engine: EngineName, processes: number, instan
   ] as const) {
     const before = await bench.counters.read();
     const startMs = performance.now();
-    await preload(provider, prefix, count);
+    await startMany(provider, 'hello', prefix, count);
     await untilCompleted(bench, schema, prefix, count);
     if (prefix === 'warm') continue;
     const perSecond = (instances * 1000) / (performance.now() - startMs);
@@ -75,28 +76,6 @@ async function drain(bench: Bench, engine: EngineName, processes: number, instan
     return { perSecond, statements: statements / instances };
   }
   throw new Error('unreachable');
-}
-
-export async function preload(
-  provider: Awaited<ReturnType<Bench['provider']>>,
-  prefix: string,
-  count: number,
-): Promise<void> {
-  const results = await provider.enqueueForOrchestrator(
-    Array.from({ length: count }, (_, n) => ({
-      item: {
-        kind: 'StartOrchestration',
-        instance: `${prefix}-${n}`,
-        orchestration: 'hello',
-        input: '1',
-        version: null,
-        parentInstance: null,
-        parentId: null,
-        executionId: 1,
-      } as const,
-    })),
-  );
-  for (const result of results) if (!result.ok) throw result.error;
 }
 
 async function untilCompleted(bench: Bench, schema: string, prefix: string, count: number): Promise<void> {

@@ -1,26 +1,14 @@
 import type { Clock } from '../base/clock.js';
 import { monotonicClock } from '../base/monotonic-clock.js';
-import type { DeleteResult, PruneResult, QueueDepths, SystemMetrics } from '../provider/admin.js';
-import type { InstanceState, InstanceStats, Provider, TransactionScope } from '../provider/provider.js';
+import type { InstanceState, Provider, TransactionScope } from '../provider/provider.js';
 import type { Telemetry } from '../provider/telemetry.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../wire/limits.js';
-import { booleanArgument, instanceId, integerArgument, stringArgument, timeoutArgument } from './arguments.js';
+import { instanceId, integerArgument, stringArgument, timeoutArgument } from './arguments.js';
 import { Enqueuer } from './enqueuer.js';
 import type { InputArgument, OrchestrationReference } from './definition.js';
 import { orchestrationFailure, type OrchestrationFailedError } from './durable-errors.js';
 import { ArgumentError, InstanceExistsError, InvalidInputError, WaitTimeoutError } from './errors.js';
-import type { ExecutionHistoryEvent } from './history-view.js';
-import { viewEvent } from './history-view.js';
-import type { ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, PruneOptions } from './management.js';
-import {
-  deletionError,
-  filterArgument,
-  pruneArgument,
-  pruneError,
-  viewExecutionInfo,
-  viewInstanceInfo,
-  viewTree,
-} from './management.js';
+import { ManagementClient } from './management-client.js';
 import { cancelMessage, signalMessage, startMessage } from './messages.js';
 import type { HandleAccess, WaitOptions } from './orchestration-handle.js';
 import { OrchestrationHandle } from './orchestration-handle.js';
@@ -54,8 +42,7 @@ export interface ClientOptions {
  * Arguments of the wrong type reject with an {@link ArgumentError}, impossible values
  * with an {@link InvalidInputError}, trouble of the store with a `ProviderError`.
  */
-export class Client {
-  private readonly provider: Provider;
+export class Client extends ManagementClient {
   private readonly maxPayloadBytes: number;
   private readonly enqueuer: Enqueuer;
   private readonly states: SharedPoll<string, InstanceState | undefined>;
@@ -68,7 +55,8 @@ export class Client {
   constructor(provider: Provider, options: ClientOptions = {}) {
     const { telemetry } = options;
     const store = providerArgument('Client', provider);
-    provider = this.provider = telemetry ? telemetry.observe(store) : store;
+    super(telemetry ? telemetry.observe(store) : store);
+    provider = this.provider;
     this.maxPayloadBytes = options.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES;
     const clock = options.clock ?? monotonicClock;
     this.enqueuer = new Enqueuer(provider, telemetry);
@@ -279,88 +267,6 @@ export class Client {
     return Object.fromEntries(await this.provider.getKvAllValues(anyInstance(instanceId)));
   }
 
-  // ---- Management
-
-  /** Newest first. */
-  async listAllInstances(): Promise<string[]> {
-    return this.provider.asManagement().listInstances();
-  }
-
-  /** Newest first; `Running`, `Completed` or `Failed`, exactly; anything else gives nothing. */
-  async listInstancesByStatus(status: string): Promise<string[]> {
-    return this.provider.asManagement().listInstancesByStatus(stringArgument('status', status));
-  }
-
-  async getInstanceInfo(instanceId: string): Promise<InstanceInfo> {
-    return viewInstanceInfo(await this.provider.asManagement().getInstanceInfo(anyInstance(instanceId)));
-  }
-
-  async getExecutionInfo(instanceId: string, executionId: number): Promise<ExecutionInfo> {
-    const execution = integerArgument('executionId', executionId);
-    return viewExecutionInfo(await this.provider.asManagement().getExecutionInfo(anyInstance(instanceId), execution));
-  }
-
-  async listExecutions(instanceId: string): Promise<number[]> {
-    return this.provider.asManagement().listExecutions(anyInstance(instanceId));
-  }
-
-  async readExecutionHistory(instanceId: string, executionId: number): Promise<ExecutionHistoryEvent[]> {
-    const execution = integerArgument('executionId', executionId);
-    const events = await this.provider.asManagement().readHistoryWithExecutionId(anyInstance(instanceId), execution);
-    return events.map(viewEvent);
-  }
-
-  /** The instance and its descendants; an unknown id yields itself. */
-  async getInstanceTree(instanceId: string): Promise<InstanceTree> {
-    return viewTree(await this.provider.asManagement().getInstanceTree(anyInstance(instanceId)));
-  }
-
-  async getOrchestrationStats(instanceId: string): Promise<InstanceStats | null> {
-    return this.provider.getInstanceStats(anyInstance(instanceId));
-  }
-
-  async getSystemMetrics(): Promise<SystemMetrics> {
-    return this.provider.asManagement().getSystemMetrics();
-  }
-
-  async getQueueDepths(): Promise<QueueDepths> {
-    return this.provider.asManagement().getQueueDepths();
-  }
-
-  /**
-   * Deletes a root instance with its whole tree; a running one only with `force`.
-   * @throws InstanceNotFoundError, InstanceRunningError, SubOrchestrationDeleteError
-   */
-  async deleteInstance(instanceId: string, force = false): Promise<DeleteResult> {
-    const instance = anyInstance(instanceId);
-    const forced = booleanArgument('force', force);
-    try {
-      return await this.provider.asManagement().deleteInstance(instance, forced);
-    } catch (error) {
-      throw deletionError(instance, error);
-    }
-  }
-
-  /** Deletes ended roots that match; running ones, children and unknown ids are skipped. */
-  async deleteInstanceBulk(filter: InstanceFilter = {}): Promise<DeleteResult> {
-    return this.provider.asManagement().deleteInstanceBulk(filterArgument(filter));
-  }
-
-  /** Deletes old executions of the instance; the current one stays in any case. @throws InstanceNotFoundError */
-  async pruneExecutions(instanceId: string, options: PruneOptions = {}): Promise<PruneResult> {
-    const instance = anyInstance(instanceId);
-    const prune = pruneArgument(options);
-    try {
-      return await this.provider.asManagement().pruneExecutions(instance, prune);
-    } catch (error) {
-      throw pruneError(instance, error);
-    }
-  }
-
-  async pruneExecutionsBulk(filter: InstanceFilter = {}, options: PruneOptions = {}): Promise<PruneResult> {
-    return this.provider.asManagement().pruneExecutionsBulk(filterArgument(filter), pruneArgument(options));
-  }
-
   private handleAccess(): HandleAccess {
     return {
       maxPayloadBytes: this.maxPayloadBytes,
@@ -407,5 +313,3 @@ export function providerArgument(className: string, provider: unknown): Provider
 
 /** Named apart from the methods' parameter. */
 const anyInstance = instanceId;
-
-export type { DeleteResult, InstanceStats, PruneResult, QueueDepths, SystemMetrics };

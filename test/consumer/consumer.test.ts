@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
+import ts from 'typescript';
 import { dropSchema, uniqueSchema } from '../support/database.js';
 import { commandOf, type PackedPackage, packPackage } from './package-under-test.js';
 
@@ -75,9 +76,10 @@ describe('the packed package', () => {
   });
 
   test('runs the first program of the README', async () => {
-    const [, program = ''] = /```js\n(.*?)```/s.exec(await readFile('README.md', 'utf8')) ?? [];
+    const [, source = ''] = /```ts\n(.*?)```/s.exec(await readFile('README.md', 'utf8')) ?? [];
     const [, expected = 'the README says what its program prints'] =
-      /console\.log\(.*\); \/\/ (.*)/.exec(program) ?? [];
+      /console\.log\(.*\); \/\/ → (.*)/.exec(source) ?? [];
+    const program = ts.transpile(source, { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 });
     const project = await packed.project('import', [...databases, 'uuid']);
     expect(await project.node(['--input-type=module', '-e', program])).toContain(expected);
   });

@@ -7,8 +7,8 @@ import { type InspectOptions, inspect } from './schema-status.js';
 import { SchemaError } from './schema-error.js';
 
 
-/** Another process may build the same indexes; each round ends with at least one of them done. */
-const MAX_ROUNDS = 20;
+/** Another process may build the same indexes; of the builders of one index, one succeeds. */
+const MAX_ROUNDS_WITHOUT_PROGRESS = 20;
 
 /**
  * What two builders of one index do to each other: a deadlock (40P01), a lock time-out
@@ -36,15 +36,19 @@ export function indexStatements(schema: string, names: readonly string[]): strin
  */
 export async function buildMissingIndexes(driver: Driver, options: InspectOptions): Promise<string[]> {
   const built: string[] = [];
-  for (let round = 0; round < MAX_ROUNDS; round++) {
+  let leastMissing = Infinity;
+  for (let rounds = 0; rounds < MAX_ROUNDS_WITHOUT_PROGRESS; rounds++) {
     try {
       const missing = await missingWhenNobodyBuilds(driver, options);
-      if (missing === undefined) return built;
+      const [name] = missing;
+      if (name === undefined) return built;
+      if (missing.length < leastMissing) rounds = 0;
+      leastMissing = Math.min(leastMissing, missing.length);
       // Each alone: several commands in one message are one transaction, which CONCURRENTLY refuses.
-      for (const statement of indexStatements(options.schema, [missing])) {
+      for (const statement of indexStatements(options.schema, [name])) {
         await driver.withConnection((executor) => executor.script(statement));
       }
-      built.push(missing);
+      built.push(name);
     } catch (error) {
       if (!isLostToAnotherBuilder(error)) throw error;
     }
@@ -53,17 +57,22 @@ export async function buildMissingIndexes(driver: Driver, options: InspectOption
 }
 
 /**
- * A missing index, if any. One under construction looks like one whose construction
- * failed. Its builder holds this table lock to the end, so whoever gets the lock sees
- * how it ended. One table at a time, or two of us could wait for each other.
+ * The missing indexes, of which the first is not being built. One under construction looks
+ * like one whose construction failed. Its builder holds this table lock to the end, so
+ * whoever gets the lock sees how it ended. One table at a time, or two of us could wait for
+ * each other.
  */
-async function missingWhenNobodyBuilds(driver: Driver, options: InspectOptions): Promise<string | undefined> {
-  return driver.withTransaction(async (tx) => {
-    const [candidate] = (await inspect(tx, options)).status.missingIndexes;
+async function missingWhenNobodyBuilds(driver: Driver, options: InspectOptions): Promise<string[]> {
+  for (;;) {
+    const [candidate] = await driver.withTransaction(async (tx) => (await inspect(tx, options)).status.missingIndexes);
     const index = ownIndexes.find(({ name }) => name === candidate);
-    if (!index) return undefined;
-    await tx.script(`lock table ${quoteSchemaName(options.schema)}."${index.table}" in share update exclusive mode`);
-    const { missingIndexes } = (await inspect(tx, options)).status;
-    return missingIndexes.includes(index.name) ? index.name : missingIndexes[0];
-  });
+    if (!index) return [];
+    const missing = await driver.withTransaction(async (tx) => {
+      await tx.script(`lock table ${quoteSchemaName(options.schema)}."${index.table}" in share update exclusive mode`);
+      return (await inspect(tx, options)).status.missingIndexes;
+    });
+    const others = missing.filter((name) => name !== index.name);
+    if (others.length < missing.length) return [index.name, ...others];
+    // Somebody built it while this waited. So goes on at most once for each index.
+  }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.js';
 import type { Logger } from '../../base/logger.js';
+import type { Semaphore } from '../../base/semaphore.js';
 import type { DuroxideTables, OwnTables } from '../../schema/tables.js';
 import type { Driver } from './executor.js';
 import type { HeldConnection } from './held-connection.js';
@@ -18,6 +19,8 @@ export interface ProviderContext {
   readonly random: () => number;
   /** Refuses calls that would wait for their own transaction. */
   readonly heldConnection: HeldConnection;
+  /** Where batch fetches of instances take turns: beyond a few, they only look at what the others lock. */
+  readonly batchFetches: Semaphore;
   /** Tells transactions on this store from those on others. */
   readonly identity: StoreIdentity;
   /** Fetches of a message after which it is set aside as unreadable (provider.md 3.1.2). */

@@ -1,5 +1,6 @@
 import { exponentialDelayMs } from '../../base/backoff.js';
 import { sleepReal } from '../../base/clock.js';
+import type { Semaphore } from '../../base/semaphore.js';
 import { ProviderError } from '../provider-error.js';
 import type { Ms } from '../provider.js';
 import type { ProviderContext } from './context.js';
@@ -21,6 +22,8 @@ export interface RetryOptions extends TransactionOptions {
    * COMMIT is a lost connection like any other, and it is done again.
    */
   readonly repeatable?: boolean | undefined;
+  /** Each attempt waits for its turn here. */
+  readonly admission?: Semaphore | undefined;
 }
 
 /** The values of a statement, or how to make them from the moment of the attempt. */
@@ -39,7 +42,11 @@ export function inTransaction<T>(
   use: (tx: Transaction, nowMs: Ms) => Promise<T>,
   options: RetryOptions = {},
 ): Promise<T> {
-  return withRetries(ctx, operation, (nowMs) => ctx.driver.withTransaction((tx) => use(tx, nowMs), options), options);
+  const { admission } = options;
+  const attempt = (nowMs: Ms) => ctx.driver.withTransaction((tx) => use(tx, nowMs), options);
+  // The clock is read once more after the wait: what was due when it began may be long due.
+  const admitted = admission && (() => admission.run(() => attempt(ctx.clock.nowMs())));
+  return withRetries(ctx, operation, admitted ?? attempt, options);
 }
 
 /**

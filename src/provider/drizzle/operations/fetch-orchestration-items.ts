@@ -45,7 +45,7 @@ export async function fetchOrchestrationItems(
             except: progress.beginRound(),
             nowMs,
           }),
-        { withinMs: lockTimeoutMs, mayBeLost: true },
+        { withinMs: lockTimeoutMs, mayBeLost: true, admission: limit > 1 ? ctx.batchFetches : undefined },
       );
     } catch (error) {
       if (items.length === 0) throw error;

@@ -36,7 +36,7 @@ export function pastMoment(text: string): number {
   return ms;
 }
 
-const STATUSES = ['Running', 'Completed', 'Failed', 'ContinuedAsNew'] as const;
+export const STATUSES = ['Running', 'Completed', 'Failed', 'ContinuedAsNew'] as const;
 
 /** A status in any spelling of its letters. */
 export function statusName(text: string): string {

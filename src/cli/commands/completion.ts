@@ -1,4 +1,5 @@
 import { Argument, type Command } from 'commander';
+import type { ArgumentText, OptionText, ProgramText, ValueKind } from '../completion/program-text.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 
@@ -12,27 +13,44 @@ export const completionCommand: DefineCommand = (program, act) => {
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
     .action(
       act(async (ctx: CliContext, shell: Shell) => {
-        const { completionScript } = await import('../completion.js');
+        const { completionScript } = await import('../completion/index.js');
         ctx.io.stdout.write(completionScript(shell, described(program)));
       }),
     );
 };
 
+const HELP: OptionText = { flags: ['-h', '--help'], description: 'show help' };
+
 /** Commands and options, as they were declared. */
-function described(program: Command) {
-  const optionsOf = (command: Command) =>
-    command.options.map(({ long, short, description, required, optional }) => ({
-      flag: long ?? short ?? '',
-      description,
-      takesValue: required || optional,
-    }));
+function described(program: Command): ProgramText {
   return {
     name: program.name(),
-    options: [...optionsOf(program), { flag: '--help', description: 'show help', takesValue: false }],
+    options: [...optionsOf(program), HELP],
     commands: program.commands.map((command) => ({
       name: command.name(),
       description: command.description(),
       options: optionsOf(command),
+      arguments: command.registeredArguments.map((argument): ArgumentText => {
+        const name = argument.name();
+        return { name, kind: argument.argChoices ?? kindOf(name), isList: argument.variadic };
+      }),
     })),
   };
+}
+
+function optionsOf(command: Command): OptionText[] {
+  return command.options.map(({ long, short, flags, description, argChoices }) => {
+    const [, name] = /[<[]([^\].>]+)/.exec(flags) ?? [];
+    return {
+      flags: [short, long].filter((flag) => flag !== undefined),
+      description,
+      ...(name === undefined ? {} : { value: { name, kind: argChoices ?? kindOf(name) } }),
+    };
+  });
+}
+
+/** By the name that the help gives a value. */
+function kindOf(name: string): ValueKind {
+  if (/^files?$/.test(name)) return 'file';
+  return name === 'directory' ? 'directory' : 'unknown';
 }

@@ -1,3 +1,4 @@
+import { Option } from 'commander';
 import type { DeleteResult } from '../../provider/admin.js';
 import type { Candidate, Selection } from '../candidates.js';
 import { confirm } from '../confirm.js';
@@ -27,7 +28,7 @@ export const deleteCommand: DefineCommand = (program, act) => {
     .description('delete instances that have ended, each with all its children')
     .argument('[ids...]', 'root instances')
     .option('--completed-before <moment>', 'that ended before, e.g. 30d', pastMoment)
-    .option('--status <status>', 'Completed or Failed', statusName)
+    .addOption(new Option('--status <status>', 'of this status').choices(['Completed', 'Failed']).argParser(statusName))
     .option('--name <orchestration>', 'of this orchestration')
     .option('--limit <count>', 'at most so many, with a filter', wholeNumber(1, 1_000_000), 1_000)
     .option('--force', 'also instances that run; ids only')

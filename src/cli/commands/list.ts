@@ -1,9 +1,10 @@
+import { Option } from 'commander';
 import type { InstancePageQuery, InstanceSummary } from '../../provider/instance-pages.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
 import { momentText, shellQuoted, shortened } from '../output/text.js';
-import { pastMoment, statusName, wholeNumber } from '../values.js';
+import { pastMoment, STATUSES, statusName, wholeNumber } from '../values.js';
 
 interface ListOptions {
   readonly status?: string;
@@ -26,7 +27,7 @@ export const listCommand: DefineCommand = (program, act) => {
   program
     .command('list')
     .description('instances, newest first')
-    .option('--status <status>', 'Running, Completed, Failed or ContinuedAsNew', statusName)
+    .addOption(new Option('--status <status>', 'of this status').choices(STATUSES).argParser(statusName))
     .option('--name <orchestration>', 'of this orchestration')
     .option('--parent <id>', 'children of this instance')
     .option('--roots', 'only instances without a parent')

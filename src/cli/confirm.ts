@@ -1,5 +1,6 @@
 import type { CliContext } from './context.js';
 import { CliError, ExitCode } from './exit-codes.js';
+import { withoutControls } from './output/text.js';
 
 /**
  * Asks before something is changed that cannot be taken back.
@@ -15,6 +16,6 @@ export async function confirm(ctx: CliContext, question: string, yes: boolean | 
     );
   }
   const { confirm: ask, isCancel } = await import('@clack/prompts');
-  const answer = await ask({ message: question, initialValue: false, signal: ctx.io.signal });
+  const answer = await ask({ message: withoutControls(question), initialValue: false, signal: ctx.io.signal });
   if (isCancel(answer) || !answer) throw new CliError(ExitCode.refused, 'not confirmed; nothing was changed');
 }

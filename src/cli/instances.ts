@@ -8,13 +8,18 @@ export async function requireInstance({ admin, schema }: Store, instanceId: stri
   try {
     return await admin.getInstanceInfo(instanceId);
   } catch (error) {
-    if (!/not found/i.test(error instanceof Error ? error.message : '')) throw error;
+    if (!isNotFound(error)) throw error;
     throw new CliError(
       ExitCode.notFound,
       `there is no instance ${JSON.stringify(instanceId)} in schema "${schema}"`,
-      'find ids with: npx duroxide-drizzle list --prefix …',
+      'find ids with: npx duroxide-drizzle list --prefix …; one that was just started is there as soon as a worker has taken it',
     );
   }
+}
+
+/** Whether an operation failed because there is no such instance. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof Error && /not found/i.test(error.message);
 }
 
 /** An instance that can still be spoken to. @throws CliError when it is unknown or has ended */

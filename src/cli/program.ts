@@ -45,7 +45,7 @@ const STEERING: readonly DefineCommand[] = [
 const MORE: readonly DefineCommand[] = [exportCommand, replayCommand, demoCommand, completionCommand];
 
 const HELP_AFTER = `
-Every command takes the options above, before or behind its name.
+Every command takes the options above, before or behind its name. Ids that begin with - come behind --.
 Exit codes: 0 done, 1 a fault of this program, 2 command line, 3 not found, 4 refused, 5 database,
 6 schema, 7 done but with a bad result, 8 timed out, 130 interrupted, 141 output closed.`;
 

@@ -1,9 +1,10 @@
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { silentLogger } from '../../src/base/logger.js';
-import { Client } from '../../src/client/client.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
 import { cli } from '../support/cli.js';
 import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
@@ -178,15 +179,25 @@ describe('databases', () => {
   });
 });
 
-test('ids that need quoting are taken as they are, and told so that a shell takes them back', async () => {
-  const id = `it's "$HOME" & more; --x`;
-  const at = (...argv: string[]) => cli([...argv, '--schema', schema]);
-  const started = await at('start', 'Hello', '--id', id);
-  expect(started.stderr).toContain(`watch 'it'\\''s "$HOME" & more; --x'`);
-  const provider = await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
-  await new Client(provider).getStatus(id);
-  expect((await provider.due()).orchestrator).toBe(true);
-  await provider.close();
+test.each([
+  [`it's "$HOME" & more; --x`],
+  ['--all'],
+  ['-'],
+  ['two\nlines \u001b[31m, \\ and \u0085'],
+  ['ünïcode/100%?&#'],
+])('the id %j is taken as it is, and told so that a shell gives it back', async (id) => {
+  const started = await cli(['start', 'Hello', `--id=${id}`, '--schema', schema]);
+  expect(started.code).toBe(0);
+  // eslint-disable-next-line no-control-regex -- these would steer the terminal
+  expect(started.stderr).not.toMatch(/[\u001b\u0085]/);
+  const [, words = ''] = /follow it with: npx duroxide-drizzle (.*)\n/.exec(started.stderr) ?? [];
+  const { stdout } = await promisify(execFile)('bash', ['-c', `printf '%s\\0' ${words}`]);
+  const argv = stdout.split('\0').slice(0, -1);
+  expect(argv).toEqual(['watch', '--schema', schema, ...(id.startsWith('-') ? ['--'] : []), id]);
+  // No worker has taken it yet, and it is this very id that is not there.
+  const watched = await cli(argv);
+  expect(watched.code).toBe(3);
+  expect(watched.stderr).toContain('there is no instance');
 });
 
 describe('migrate', () => {

@@ -143,12 +143,37 @@ test('stats counts by status, queues and workers; workers tells them apart', asy
   expect(await json('stats', '--exact')).toMatchObject({
     instances: [{ status: 'Completed', count: 3, isEstimate: false }, { count: 1 }, { count: 1 }],
     runningWorkers: 0,
+    queues: { orchestratorQueue: 0, isAtLeast: { orchestratorQueue: false }, oldestAtMs: { orchestratorQueue: null } },
     totals: { totalInstances: 5 },
   });
   expect((await at('stats')).stdout).toMatch(/Completed +3\n/);
   expect(await json('workers')).toMatchObject([{ state: 'stopped', pid: process.pid }]);
   expect((await at('workers')).stdout).toMatch(/RUNTIME.*\n.* stopped +0\/100 +0\/32/);
   expect(await json('workers', '--running')).toEqual([]);
+});
+
+test('stats stops counting what is due at 10,000, and estimates of instances, unless it is told to count all', async () => {
+  const busy = uniqueSchema('cli');
+  await (await DrizzleProvider.connect(databaseUrl(), { schema: busy, logger: silentLogger })).close();
+  await withClient((client) =>
+    client.query(`insert into ${busy}.orchestrator_queue (instance_id, work_item, visible_at, created_at)
+        select 'i-' || n, '{}', now() - interval '2 hours', now() from generate_series(1, 10200) n;
+      insert into ${busy}.worker_queue (instance_id, execution_id, activity_id, work_item, visible_at, created_at)
+        select 'i-' || n, 1, n, '{}', now() + interval '1 hour', now() from generate_series(1, 3) n;
+      insert into ${busy}.instances (instance_id, orchestration_name, created_at, updated_at)
+        select 'i-' || n, 'Many', now(), now() from generate_series(1, 10200) n;
+      insert into ${busy}.executions (instance_id, execution_id, status, started_at)
+        select 'i-' || n, 1, 'Completed', now() from generate_series(1, 10200) n;`),
+  );
+  const quick = await cli(['stats', '--schema', busy]);
+  expect(quick.stdout).toMatch(/Completed +~10,\d+\n/);
+  expect(quick.stdout).toMatch(/orchestrator +10,000 or more, the oldest for 2 h\n +worker +0\n/);
+  const exact = await cli(['stats', '--exact', '--schema', busy]);
+  expect(exact.stdout).toMatch(/Completed +10,200\n[^]*orchestrator +10,200, the oldest for 2 h\n/);
+  expect(await cliJson(['stats', '--schema', busy])).toMatchObject({
+    queues: { orchestratorQueue: 10_000, isAtLeast: { orchestratorQueue: true, workerQueue: false } },
+  });
+  await dropSchema(busy);
 });
 
 describe('doctor', () => {

@@ -35,6 +35,8 @@ async function demo(ctx: CliContext, { keep }: { readonly keep?: boolean }): Pro
     if (!ctx.print.json) ctx.print.line(`  ${text}`);
   };
   const instanceId = `order-${randomUUID()}`;
+  // Also where it is broken off, the schema goes.
+  ctx.handlesInterrupt();
   try {
     const { status, output, error } = await runDemo({ provider, instanceId, say, signal: ctx.io.signal });
     if (status !== 'Completed') throw new CliError(ExitCode.negative, `the order ended as ${status}: ${error ?? ''}`);
@@ -42,9 +44,9 @@ async function demo(ctx: CliContext, { keep }: { readonly keep?: boolean }): Pro
       ctx.print.line(ctx.print.colors.green(String(output)));
       if (keep) ctx.print.note(`look at it with: npx duroxide-drizzle show ${instanceId} --schema ${schema}`);
     });
-    if (target !== undefined && !keep && schema === DEMO_SCHEMA) await provider.asManagement().cleanupSchema();
     return ExitCode.ok;
   } finally {
+    if (target !== undefined && !keep && schema === DEMO_SCHEMA) await provider.asManagement().cleanupSchema();
     await provider.close();
   }
 }

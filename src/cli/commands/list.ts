@@ -46,16 +46,21 @@ async function list(ctx: CliContext, options: ListOptions): Promise<void> {
   const store = await ctx.open();
   if (options.all) return listAll(ctx, options);
 
-  const rows: InstanceSummary[] = [];
-  let after = options.after;
-  let next: string | null;
-  do {
-    const limit = Math.min(options.limit - rows.length, STORE_PAGE);
-    const page = await store.admin.listInstancesPage({ ...query, after, limit });
-    rows.push(...page.instances);
-    next = page.next;
-    after = next ?? undefined;
-  } while (next !== null && rows.length < options.limit);
+  // What matches rarely, and long ago, takes many pages of the store.
+  const { withProgress } = await import('../progress.js');
+  const { rows, next } = await withProgress(ctx, { what: 'looking', total: options.limit }, async (progress) => {
+    const found: InstanceSummary[] = [];
+    let after = options.after;
+    for (;;) {
+      ctx.io.signal.throwIfAborted();
+      const limit = Math.min(options.limit - found.length, STORE_PAGE);
+      const page = await store.admin.listInstancesPage({ ...query, after, limit });
+      found.push(...page.instances);
+      progress.to(found.length);
+      if (page.next === null || found.length === options.limit) return { rows: found, next: page.next };
+      after = page.next;
+    }
+  });
 
   ctx.print.answer({ instances: rows, next }, () => {
     printRows(ctx, rows);

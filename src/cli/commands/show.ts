@@ -2,7 +2,16 @@ import type { ExecutionInfo, InstanceInfo } from '../../provider/admin.js';
 import type { HistoryEvent } from '../../wire/event.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
-import { durationText, momentText, prettyPayload, shortened, withoutControls } from '../output/text.js';
+import { isNotFound, requireExecution, requireInstance } from '../instances.js';
+import {
+  counted,
+  countText,
+  durationText,
+  momentText,
+  prettyPayload,
+  shortened,
+  withoutControls,
+} from '../output/text.js';
 import type { Store } from '../store.js';
 import { wholeNumber } from '../values.js';
 
@@ -38,15 +47,14 @@ interface TreeNode {
 
 async function show(ctx: CliContext, id: string, options: ShowOptions): Promise<void> {
   const store = await ctx.open();
-  const { requireInstance, requireExecution } = await import('../instances.js');
   const info = await requireInstance(store, id);
   if (options.execution !== undefined) await requireExecution(store, id, options.execution);
   const executionId = options.execution ?? info.currentExecutionId;
   const history = await store.provider.readWithExecution(id, executionId);
   const shown = options.events === 0 ? [] : history.slice(-options.events);
   const state = (await store.provider.instanceStates({ instances: [id], endedOnly: false }))[0];
-  const executions = await executionsOf(store, id);
-  const tree = await treeOf(store, info);
+  const { executions, totalExecutions } = await executionsOf(store, id);
+  const { tree, treeSize } = await treeOf(store, info);
   const keyValues = Object.fromEntries(await store.provider.getKvAllValues(id));
   const { encodeEvent } = await import('../../wire/event.js');
   const { eventText } = await import('../output/event-text.js');
@@ -54,7 +62,9 @@ async function show(ctx: CliContext, id: string, options: ShowOptions): Promise<
     {
       instance: { ...info, customStatus: state?.customStatus ?? null },
       executions,
+      totalExecutions,
       tree,
+      treeSize,
       keyValues,
       history: {
         executionId,
@@ -66,8 +76,8 @@ async function show(ctx: CliContext, id: string, options: ShowOptions): Promise<
       const { print } = ctx;
       const length = options.full ? Infinity : PAYLOAD_LENGTH;
       printDetails(ctx, info, state?.customStatus ?? null, length);
-      if (executions.length > 1) printExecutions(ctx, executions);
-      if (tree.length > 1) printTree(ctx, tree, id);
+      if (executions.length > 1) printExecutions(ctx, executions, totalExecutions);
+      if (tree.length > 1) printTree(ctx, { tree, treeSize, shown: id });
       if (Object.keys(keyValues).length > 0) {
         print.line(`\n${print.colors.bold('Key-values')}`);
         for (const [key, value] of Object.entries(keyValues)) {
@@ -96,15 +106,18 @@ function printDetails({ print }: CliContext, info: InstanceInfo, customStatus: s
   else line('output', shortened(withoutControls(info.output), length));
 }
 
-async function executionsOf({ admin }: Store, id: string): Promise<ExecutionInfo[]> {
-  const ids = (await admin.listExecutions(id)).slice(-MAX_EXECUTIONS);
+/** The latest executions. */
+async function executionsOf({ admin }: Store, id: string) {
+  const ids = await admin.listExecutions(id);
   const executions: ExecutionInfo[] = [];
-  for (const executionId of ids) executions.push(await admin.getExecutionInfo(id, executionId));
-  return executions;
+  for (const executionId of ids.slice(-MAX_EXECUTIONS)) executions.push(await admin.getExecutionInfo(id, executionId));
+  return { executions, totalExecutions: ids.length };
 }
 
-function printExecutions({ print }: CliContext, executions: readonly ExecutionInfo[]): void {
+function printExecutions({ print }: CliContext, executions: readonly ExecutionInfo[], total: number): void {
   print.line(`\n${print.colors.bold('Executions')}`);
+  const earlier = total - executions.length;
+  if (earlier > 0) print.line(print.colors.dim(`  … ${counted(earlier, 'earlier execution')}; --execution shows one`));
   print.table(
     ['  EXECUTION', 'STATUS', 'STARTED', 'EVENTS'],
     executions.map(({ executionId, status, startedAtMs, eventCount }) => [
@@ -117,10 +130,13 @@ function printExecutions({ print }: CliContext, executions: readonly ExecutionIn
 }
 
 /** The whole tree that the instance is part of, from its root. */
-async function treeOf({ admin }: Store, info: InstanceInfo): Promise<TreeNode[]> {
+async function treeOf({ admin }: Store, info: InstanceInfo): Promise<{ tree: TreeNode[]; treeSize: number }> {
   let root = info;
   for (let climbs = 0; root.parentInstanceId !== null && climbs < 100; climbs++) {
-    const parent = await admin.getInstanceInfo(root.parentInstanceId).catch(() => undefined);
+    const parent = await admin.getInstanceInfo(root.parentInstanceId).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
     // A parent that was deleted, or never was: the tree begins here.
     if (!parent) break;
     root = parent;
@@ -132,10 +148,17 @@ async function treeOf({ admin }: Store, info: InstanceInfo): Promise<TreeNode[]>
     const { parentInstanceId, orchestrationName, status } = node;
     nodes.push({ instanceId, parentInstanceId, orchestrationName, status });
   }
-  return nodes;
+  return { tree: nodes, treeSize: allIds.length };
 }
 
-function printTree({ print }: CliContext, tree: readonly TreeNode[], shown: string): void {
+interface ShownTree {
+  readonly tree: readonly TreeNode[];
+  readonly treeSize: number;
+  /** The instance that was asked for. */
+  readonly shown: string;
+}
+
+function printTree({ print }: CliContext, { tree, treeSize, shown }: ShownTree): void {
   print.line(`\n${print.colors.bold('Tree')}`);
   const walk = (node: TreeNode, before: string, mark: string) => {
     const id = withoutControls(node.instanceId);
@@ -147,6 +170,9 @@ function printTree({ print }: CliContext, tree: readonly TreeNode[], shown: stri
   };
   const [root] = tree;
   if (root) walk(root, '', '');
+  if (treeSize > tree.length) {
+    print.line(print.colors.dim(`  … and ${countText(treeSize - tree.length)} more; list --parent shows children`));
+  }
 }
 
 interface ShownHistory {

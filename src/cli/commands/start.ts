@@ -1,6 +1,7 @@
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
+import { nextCommand } from '../output/command-line.js';
 import { shellQuoted } from '../output/text.js';
 import { duration, payload } from '../values.js';
 
@@ -49,13 +50,15 @@ async function start(
   if (!options.wait) {
     ctx.print.answer({ instanceId: id }, () => {
       ctx.print.line(id);
-      ctx.print.note(ctx.print.colors.dim(`follow it with: npx duroxide-drizzle watch ${shellQuoted(id)}`));
+      ctx.print.note(ctx.print.colors.dim(`follow it with: ${nextCommand(ctx, 'watch', id)}`));
     });
     return ExitCode.ok;
   }
   const { follow } = await import('./watch.js');
   ctx.print.note(`started ${shellQuoted(id)}`);
-  return follow(ctx, store, id, { timeout: options.timeout, interval: 200, history: true } as Parameters<
-    typeof follow
-  >[3]);
+  return follow(ctx, store, id, {
+    ...(options.timeout === undefined ? {} : { timeout: options.timeout }),
+    interval: 200,
+    history: true,
+  });
 }

@@ -55,9 +55,12 @@ export function prettyPayload(text: string): string {
   }
 }
 
-/** An id for a command line: quoted where a shell would take it apart. */
+/** An id for a command line: quoted where a shell would take it apart, and so that no terminal obeys it. */
 export function shellQuoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
+  if (withoutControls(text) === text) return `'${text.replaceAll("'", `'\\''`)}'`;
+  // Bash, zsh and ksh read these escapes.
+  return `$'${withoutControls(text.replace(/[\\']/g, '\\$&'))}'`;
 }
 
 /** `1 instance`, `2 instances`. */

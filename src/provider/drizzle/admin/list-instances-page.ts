@@ -4,7 +4,16 @@ import type { ProviderContext } from '../context.js';
 import type { Executor, SqlValues } from '../executor.js';
 import { type Cell, integerCell, momentCell, optionalMomentCell, textCell } from '../statement.js';
 import { inTransaction } from '../transaction.js';
-import { rowConditions, type SetSource, setSources, walkConditions } from './page-conditions.js';
+import {
+  type Condition,
+  isIndexedStatus,
+  rowConditions,
+  type SetSource,
+  setSources,
+  statusCondition,
+  statusIs,
+  walkConditions,
+} from './page-conditions.js';
 import { type CheckedPageQuery, checkedPageQuery, cursorOf, type PagePosition } from './page-query.js';
 
 /**
@@ -12,9 +21,11 @@ import { type CheckedPageQuery, checkedPageQuery, cursorOf, type PagePosition } 
  * sorted. Up to here that takes some ten milliseconds, from here on matches are dense
  * enough to be found on the way.
  */
-const MAX_SET = 10_000;
-/** Instances that a page walks past at most, newest first: some ten milliseconds, too. */
-const MAX_WALK = 10_000;
+const MAX_SET = 4_000;
+/** Instances that a page walks past at most, newest first, and reads: some ten milliseconds, too. */
+const MAX_WALK = 5_000;
+/** As many cost no more where two indexes alone tell which of them are worth being read. */
+const MAX_INDEX_WALK = 15_000;
 
 const value = (name: string) => sql.placeholder(name);
 
@@ -32,17 +43,19 @@ export async function listInstancesPage(ctx: ProviderContext, query: InstancePag
   const checked = checkedPageQuery(query);
   return inTransaction(ctx, 'list_instances_page', async (tx) => {
     const [, source] = await Promise.all([useIndexes(tx), smallSet(ctx, tx, checked)]);
-    const rows = source === undefined ? await walk(ctx, tx, checked) : await fromSet(ctx, tx, checked, source);
+    const way = source === undefined ? wayAlong(ctx, checked) : wayThrough(ctx, checked, source);
+    const rows = await page(ctx, tx, way, checked.limit);
     const shown = rows.slice(0, checked.limit);
     let next = rows.length > shown.length ? shown.at(-1)?.position : undefined;
-    if (next === undefined && source === undefined) next = await whereWalkEnded(ctx, tx, checked);
+    if (next === undefined && way.bound !== undefined) next = await whereWalkEnded(ctx, tx, checked, way.bound);
     return { instances: shown.map(({ summary }) => summary), next: next ? cursorOf(next, query) : null };
   }, { repeatable: true });
 }
 
 /**
- * The statements below are made for their indexes. What the planner would think of them
- * depends on statistics, and on how it counts limits of which it does not know the size.
+ * The statements below are made for their indexes, and for the order in which they name
+ * their tables. What the planner would think of them depends on statistics, and on how it
+ * counts limits of which it does not know the size; compiling them takes longer than they do.
  */
 function useIndexes(tx: Executor): Promise<void> {
   return tx.script(INDEXES_ONLY);
@@ -50,9 +63,10 @@ function useIndexes(tx: Executor): Promise<void> {
 
 /** @internal */
 export const INDEXES_ONLY =
-  'set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off';
+  'set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; ' +
+  'set local join_collapse_limit = 1; set local jit = off';
 
-/** The first condition that leaves few enough rows to be read as a whole. */
+/** The condition that leaves the fewest rows, where those are few enough to be read as a whole. */
 async function smallSet(ctx: ProviderContext, tx: Executor, query: CheckedPageQuery): Promise<SetSource | undefined> {
   const sources = setSources(ctx, query);
   const sizes = await Promise.all(
@@ -67,20 +81,63 @@ async function smallSet(ctx: ProviderContext, tx: Executor, query: CheckedPageQu
   return smallest !== undefined && smallest.size <= MAX_SET ? smallest.source : undefined;
 }
 
-function fromSet(ctx: ProviderContext, tx: Executor, query: CheckedPageQuery, source: SetSource): Promise<Row[]> {
-  const { instances } = ctx.tables;
-  const from = sql`(${source.sql} limit ${sql.raw(String(MAX_SET))}) s join ${instances} i on i.instance_id = s.instance_id`;
-  const conditions = [...walkConditions(query), ...rowConditions(query)];
-  return page(ctx, tx, { key: `set ${source.key}`, from, conditions, limit: query.limit, values: source.values });
+/** How to come by the instances of a page, in order. */
+interface Way {
+  readonly key: string;
+  /** What stands behind `from`, and gives `i`, rows of instances. */
+  readonly from: SQL;
+  readonly conditions: readonly Condition[];
+  /** `created_at` and `instance_id` by which they are ordered. */
+  readonly order: 'i' | 'w';
+  readonly values: SqlValues;
+  /** Where the walk ends at the latest; absent: it goes on until the page is full. */
+  readonly bound?: number;
 }
 
-function walk(ctx: ProviderContext, tx: Executor, query: CheckedPageQuery): Promise<Row[]> {
+function wayThrough(ctx: ProviderContext, query: CheckedPageQuery, source: SetSource): Way {
+  const { from, conditions } = source.isStatus
+    ? { from: source.rows, conditions: [] }
+    : withStatus(ctx, query, source.rows);
+  return {
+    key: `set ${source.key}`,
+    from,
+    conditions: [...conditions, ...walkConditions(query), ...rowConditions(query)],
+    order: 'i',
+    values: source.values,
+  };
+}
+
+function wayAlong(ctx: ProviderContext, query: CheckedPageQuery): Way {
+  const { instances, executions } = ctx.tables;
   const along = walkConditions(query);
-  const from = sql`(select i.* from ${ctx.tables.instances} i ${where(along)} ${newestFirst}
-    limit ${sql.raw(String(MAX_WALK))}) i`;
-  const values = Object.assign({}, ...along.map((condition) => condition.values)) as SqlValues;
+  const rest = rowConditions(query);
+  const { status } = query;
+  const values = valuesOf(along);
   const key = `walk ${along.map((condition) => condition.key).join()}`;
-  return page(ctx, tx, { key, from, conditions: rowConditions(query), limit: query.limit, values });
+  if (rest.length === 0 && status === undefined) {
+    return { key, from: sql`${instances} i`, conditions: along, order: 'i', values };
+  }
+  const walk = (columns: SQL, bound: number) =>
+    sql`(select ${columns} from ${instances} i ${where(along)} ${newestFirst('i')} limit ${sql.raw(String(bound))})`;
+  if (!isIndexedStatus(status)) {
+    const { from, conditions } = withStatus(ctx, query, sql`${walk(sql`i.*`, MAX_WALK)} i`);
+    return { key, from, conditions: [...conditions, ...rest], order: 'i', values, bound: MAX_WALK };
+  }
+  // Only instances that have the status, which an index tells, are read.
+  const from = sql`${walk(sql`i.created_at, i.instance_id`, MAX_INDEX_WALK)} w
+    join ${executions} x on x.instance_id = w.instance_id and ${statusIs(status)}
+    join ${instances} i on i.instance_id = w.instance_id and i.current_execution_id = x.execution_id`;
+  return { key: `${key} of ${status}`, from, conditions: rest, order: 'w', values, bound: MAX_INDEX_WALK };
+}
+
+function withStatus(ctx: ProviderContext, query: CheckedPageQuery, rows: SQL) {
+  if (query.status === undefined) return { from: rows, conditions: [] };
+  return { from: sql`${rows} ${current(ctx)}`, conditions: statusCondition(query) };
+}
+
+/** The current execution of `i`, as `e`. */
+function current({ tables }: ProviderContext): SQL {
+  return sql`left join ${tables.executions} e on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id`;
 }
 
 /** The last instance that the walk looked at, if others follow it. */
@@ -88,46 +145,44 @@ async function whereWalkEnded(
   ctx: ProviderContext,
   tx: Executor,
   query: CheckedPageQuery,
+  bound: number,
 ): Promise<PagePosition | undefined> {
   const along = walkConditions(query);
   const statement = ctx.statement(
-    `admin: end of walk ${along.map(({ key }) => key).join()}`,
-    () => sql`select i.created_at, i.instance_id from ${ctx.tables.instances} i ${where(along)} ${newestFirst}
-      limit 2 offset ${sql.raw(String(MAX_WALK - 1))}`,
+    `admin: end of walk ${along.map(({ key }) => key).join()} at ${bound}`,
+    () => sql`select i.created_at, i.instance_id from ${ctx.tables.instances} i ${where(along)} ${newestFirst('i')}
+      limit 2 offset ${sql.raw(String(bound - 1))}`,
     ([createdAt, instance]): PagePosition => ({ createdAt: textCell(createdAt), instance: textCell(instance) }),
   );
-  const values = Object.assign({}, ...along.map((condition) => condition.values)) as SqlValues;
-  const [last, following] = await tx.run(statement, values);
+  const [last, following] = await tx.run(statement, valuesOf(along));
   return following === undefined ? undefined : last;
 }
 
-const newestFirst = sql`order by i.created_at desc, i.instance_id desc`;
-
-interface Page {
-  readonly key: string;
-  /** Gives `i`, rows of instances. */
-  readonly from: SQL;
-  readonly conditions: readonly { readonly key: string; readonly sql: SQL; readonly values: SqlValues }[];
-  readonly limit: number;
-  readonly values: SqlValues;
-}
-
-/** One row more than the page has shows whether another page follows. */
-function page(ctx: ProviderContext, tx: Executor, { key, from, conditions, limit, values }: Page): Promise<Row[]> {
-  const { executions } = ctx.tables;
+/**
+ * What a page shows of its instances is read when it is known which they are. One row
+ * more than the page has shows whether another page follows.
+ */
+function page(ctx: ProviderContext, tx: Executor, way: Way, limit: number): Promise<Row[]> {
+  const { key, from, conditions, order, values } = way;
   const preview = (column: string) => sql`left(${sql.raw(column)}, ${sql.raw(String(PREVIEW_LENGTH))})`;
   const statement = ctx.statement(
     `admin: page ${key} where ${conditions.map((condition) => condition.key).join()}`,
     () => sql`select i.instance_id, i.orchestration_name, i.orchestration_version, i.current_execution_id,
         coalesce(e.status, 'Running'), i.created_at, i.updated_at, e.completed_at, i.parent_instance_id,
         ${preview('i.custom_status')}, ${preview('e.output')}
-      from ${from}
-      left join ${executions} e on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id
-      ${where(conditions)} ${newestFirst} limit ${value('rows')}::bigint`,
+      from (select i.* from ${from} ${where(conditions)} ${newestFirst(order)} limit ${value('rows')}::bigint) i
+      ${current(ctx)} ${newestFirst('i')}`,
     rowOf,
   );
-  const all = Object.assign({ rows: limit + 1 }, values, ...conditions.map((condition) => condition.values)) as SqlValues;
-  return tx.run(statement, all);
+  return tx.run(statement, { rows: limit + 1, ...values, ...valuesOf(conditions) });
+}
+
+function newestFirst(of: 'i' | 'w'): SQL {
+  return sql`order by ${sql.raw(of)}.created_at desc, ${sql.raw(of)}.instance_id desc`;
+}
+
+function valuesOf(conditions: readonly Condition[]): SqlValues {
+  return Object.assign({}, ...conditions.map((condition) => condition.values)) as SqlValues;
 }
 
 function where(conditions: readonly { readonly sql: SQL }[]): SQL {

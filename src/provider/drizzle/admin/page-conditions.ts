@@ -9,16 +9,20 @@ const value = (name: string) => sql.placeholder(name);
 const text = (name: string) => sql`${value(name)}::text`;
 
 /** A condition, with what tells it in the key of a statement. */
-interface Condition {
+export interface Condition {
   readonly key: string;
   readonly sql: SQL;
   readonly values: Readonly<Record<string, SqlValue>>;
 }
 
-/** Where the rows come from, when few enough fit one condition: ids out of an index. */
+/** Where the rows come from, when few enough fit one condition: all that an index says. */
 export interface SetSource extends Condition {
-  /** Selects `instance_id` of all that fit. */
+  /** Selects a row for each that fits: for counting. */
   readonly sql: SQL;
+  /** What stands behind `from`, and gives them as `i`, rows of instances. */
+  readonly rows: SQL;
+  /** Whether it is the status that they fit. */
+  readonly isStatus: boolean;
 }
 
 /** The conditions that the order of a list follows: they are part of the walk through its index. */
@@ -46,11 +50,15 @@ export function walkConditions(query: CheckedPageQuery): Condition[] {
   ];
 }
 
+/** The status of the current execution, `e`. */
+export function statusCondition({ status }: CheckedPageQuery): Condition[] {
+  return status === undefined ? [] : [condition('status', sql`coalesce(e.status, 'Running') = ${text('status')}`, { status })];
+}
+
 /** The other conditions: checked row by row. */
 export function rowConditions(query: CheckedPageQuery): Condition[] {
-  const { status, parent, idPrefix, customStatusPrefix } = query;
+  const { parent, idPrefix, customStatusPrefix } = query;
   return [
-    ...(status === undefined ? [] : [condition('status', sql`coalesce(e.status, 'Running') = ${text('status')}`, { status })]),
     ...(parent === undefined
       ? []
       : parent === null
@@ -66,25 +74,43 @@ export function setSources({ tables }: ProviderContext, query: CheckedPageQuery)
   const { instances, executions } = tables;
   const { status, parent, idPrefix, customStatusPrefix } = query;
   const sources: SetSource[] = [];
-  if (typeof parent === 'string') {
-    const ids = sql`select instance_id from ${instances} where parent_instance_id = ${text('parent')}`;
-    sources.push(condition('parent', ids, { parent }));
-  }
+  const add = (key: string, fits: SQL, values: Condition['values']) => {
+    const rows = sql`(select * from ${instances} where ${fits}) i`;
+    sources.push({ key, sql: sql`select 1 from ${instances} where ${fits}`, rows, values, isStatus: false });
+  };
+  if (typeof parent === 'string') add('parent', sql`parent_instance_id = ${text('parent')}`, { parent });
   if (idPrefix !== undefined) {
     const { sql: fits, values } = range('id', sql`instance_id collate "C"`, idPrefix);
-    sources.push(condition('id', sql`select instance_id from ${instances} where ${fits}`, values));
+    add('id', fits, values);
   }
   if (customStatusPrefix !== undefined) {
     const start = [...customStatusPrefix].slice(0, INDEXED_STATUS_LENGTH).join('');
     const indexed = sql`left(custom_status, ${sql.raw(String(INDEXED_STATUS_LENGTH))}) collate "C"`;
     const { sql: fits, values } = range('custom', indexed, start);
-    const ids = sql`select instance_id from ${instances} where custom_status is not null and ${fits}`;
-    sources.push(condition('custom', ids, values));
+    add('custom', sql`custom_status is not null and ${fits}`, values);
   }
-  // A constant: a parameter would not tell the planner that the partial index fits.
-  if (status === 'Failed') sources.push(condition('failed', sql`select instance_id from ${executions} where status = 'Failed'`, {}));
-  if (status === 'Running') sources.push(condition('running', sql`select instance_id from ${executions} where status = 'Running'`, {}));
+  if (isIndexedStatus(status)) {
+    const fits = statusIs(status);
+    sources.push({
+      key: `status ${status}`,
+      sql: sql`select 1 from ${executions} x where ${fits}`,
+      rows: sql`${executions} x join ${instances} i on i.instance_id = x.instance_id
+        and i.current_execution_id = x.execution_id and ${fits}`,
+      values: {},
+      isStatus: true,
+    });
+  }
   return sources;
+}
+
+/** The statuses that have an index. */
+export function isIndexedStatus(status: string | undefined): status is 'Failed' | 'Running' {
+  return status === 'Failed' || status === 'Running';
+}
+
+/** Of `x`. A constant: a parameter would not tell the planner that the partial index fits. */
+export function statusIs(status: 'Failed' | 'Running'): SQL {
+  return status === 'Failed' ? sql`x.status = 'Failed'` : sql`x.status = 'Running'`;
 }
 
 function condition(key: string, fits: SQL, values: Readonly<Record<string, SqlValue>>): Condition {

@@ -106,3 +106,11 @@ CREATE INDEX "idx_worker_queue_session_id" ON "worker_queue" USING btree ("sessi
 CREATE INDEX "idx_worker_queue_tag" ON "worker_queue" USING btree ("tag") WHERE "worker_queue"."tag" is not null;--> statement-breakpoint
 CREATE INDEX "ddz_worker_ready" ON "worker_queue" USING btree ("visible_at","id") WHERE "worker_queue"."lock_token" is null;--> statement-breakpoint
 CREATE INDEX "ddz_worker_expired" ON "worker_queue" USING btree ("locked_until") WHERE "worker_queue"."lock_token" is not null;
+--> statement-breakpoint
+CREATE TABLE IF NOT EXISTS "ddz_migrations" (
+	"name" text PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"applied_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+INSERT INTO "ddz_migrations" ("name", "kind", "applied_at") VALUES ('0000_base', 'base', now());

@@ -30,3 +30,11 @@ CREATE INDEX "ddz_instances_created" ON "instances" USING btree ("created_at","i
 CREATE INDEX "ddz_instances_name" ON "instances" USING btree ("orchestration_name","created_at");--> statement-breakpoint
 CREATE INDEX "ddz_instances_prefix" ON "instances" USING btree ("instance_id" collate "C");--> statement-breakpoint
 CREATE INDEX "ddz_instances_custom_status" ON "instances" USING btree (left("custom_status", 128) collate "C") WHERE "instances"."custom_status" is not null;
+--> statement-breakpoint
+CREATE TABLE IF NOT EXISTS "ddz_migrations" (
+	"name" text PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"applied_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+INSERT INTO "ddz_migrations" ("name", "kind", "applied_at") VALUES ('0001_pages_workers_resets', 'base', now());

@@ -23,3 +23,11 @@ CREATE TABLE "ddz_schedules" (
 );
 --> statement-breakpoint
 CREATE INDEX "ddz_schedules_next" ON "ddz_schedules" USING btree ("next_fire_ms");
+--> statement-breakpoint
+CREATE TABLE IF NOT EXISTS "ddz_migrations" (
+	"name" text PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"applied_at" timestamp with time zone NOT NULL
+);
+--> statement-breakpoint
+INSERT INTO "ddz_migrations" ("name", "kind", "applied_at") VALUES ('0002_schedules', 'base', now());

@@ -1,7 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { drizzle } from 'drizzle-orm/node-postgres';
+import { migrate as drizzleMigrate } from 'drizzle-orm/node-postgres/migrator';
 import pg from 'pg';
 import { driverFor } from '../../../../src/provider/drizzle/drivers/index.js';
 import {
@@ -79,6 +82,52 @@ describe('migrate: a fresh schema', () => {
       await withClient((client) => client.query(`begin; ${sql.join(';\n')}; commit`));
       expect(await migrateSchema(driver, { schema })).toMatchObject({ applied: [], status: { origin: 'ours' } });
     });
+    await dropSchema(schema);
+  });
+
+  test('the files in drizzle/, run one by one by any tool, give the same schema', async () => {
+    const [byHand, migrated] = [uniqueSchema(), uniqueSchema()];
+    const files = (await readdir('drizzle')).filter((file) => file.endsWith('.sql')).sort();
+    expect(files).toEqual(names.map((name) => `${name}.sql`));
+    await withDriver(async (driver) => {
+      await withClient(async (client) => {
+        await client.query(`create schema ${byHand}; set search_path to ${byHand}`);
+        for (const [at, file] of files.entries()) {
+          await client.query(await readFile(path.join('drizzle', file), 'utf8'));
+          // Every state between is one that our migrator can go on from.
+          expect(await inspectSchema(driver, { schema: byHand })).toMatchObject({
+            origin: 'ours',
+            pendingMigrations: names.slice(at + 1),
+          });
+        }
+      });
+      await migrateSchema(driver, { schema: migrated });
+      expect(await requireMigratedSchema(driver, { schema: byHand })).toEqual({
+        ...(await inspectSchema(driver, { schema: migrated })),
+        schema: byHand,
+      });
+      expect(await migrateSchema(driver, { schema: byHand })).toMatchObject({ applied: [], sql: [] });
+    });
+    expect(await relations(byHand)).toEqual(await relations(migrated));
+    expect(await records(byHand)).toEqual(names);
+    await dropSchema(byHand);
+    await dropSchema(migrated);
+  });
+
+  test('Drizzle’s own migrator runs the files, too', async () => {
+    const schema = uniqueSchema();
+    const url = new URL(databaseUrl());
+    url.searchParams.set('options', `-c search_path=${schema}`);
+    await withClient((client) => client.query(`create schema ${schema}`));
+    await withDriver(
+      async (_driver, pool) => {
+        const migrationsSchema = schema;
+        await drizzleMigrate(drizzle(pool), { migrationsFolder: 'drizzle', migrationsSchema });
+      },
+      url.toString(),
+      1,
+    );
+    await withDriver((driver) => requireMigratedSchema(driver, { schema }));
     await dropSchema(schema);
   });
 

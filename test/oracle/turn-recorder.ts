@@ -103,6 +103,22 @@ export async function readTurns(client: pg.ClientBase, schema: string): Promise<
   return turns;
 }
 
+export interface StoredWorkItem {
+  readonly kind: string;
+  readonly trace?: unknown;
+}
+
+/** Every message that was put into a queue since {@link recordTurns}: its kind, and its fields as stored, in order. */
+export async function readWorkItems(client: pg.ClientBase, schema: string): Promise<StoredWorkItem[]> {
+  const { rows } = await client.query<{ item: string }>(
+    `select row ->> 'work_item' as item from ${pg.escapeIdentifier(logSchema(schema))}.log
+      where op = 'INSERT' and tbl in ('orchestrator_queue', 'worker_queue') order by seq`,
+  );
+  return rows.flatMap(({ item }) =>
+    Object.entries(JSON.parse(item) as Record<string, object>).map(([kind, fields]) => ({ kind, ...fields })),
+  );
+}
+
 /** Forgets what was recorded. No instance that matters later may be in the middle of its work. */
 export async function clearTurns(client: pg.ClientBase, schema: string): Promise<void> {
   await client.query(`truncate ${pg.escapeIdentifier(logSchema(schema))}.log`);

@@ -63,7 +63,7 @@ export class Bench {
 
   /** Whether the engine exists here and was not left out. */
   hasEngine(engine: EngineName): boolean {
-    const base = engine === 'native, poll 5 ms' ? 'native' : engine === 'ours, pooled' ? 'ours' : engine;
+    const [base = engine] = engine.split(',') as EngineName[];
     const { engines } = this.args;
     return availableEngines().includes(base) && (engines.length === 0 || engines.includes(base));
   }

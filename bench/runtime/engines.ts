@@ -2,12 +2,21 @@ import { connectNative, nativeAvailable } from '../../test/oracle/native.js';
 import { connectOurs, OurSdk } from '../../test/oracle/ours.js';
 import type { DurableSdk, RuntimeOptions } from '../../test/oracle/sdk.js';
 import pg from 'pg';
+import { registerSdk } from './telemetry-sdk.js';
+import { openTelemetry } from '../../src/otel/index.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { driverFor } from '../../src/provider/drizzle/drivers/index.js';
 import { migrateSchema } from '../../src/provider/drizzle/migrate/index.js';
 import { StoredFunctionProvider } from '../../src/provider/stored-function/index.js';
 
-export type EngineName = 'ours' | 'ours, pooled' | 'stored-function' | 'native' | 'native, poll 5 ms';
+export type EngineName =
+  | 'ours'
+  | 'ours, pooled'
+  | 'ours, no-op tracer'
+  | 'ours, OpenTelemetry SDK'
+  | 'stored-function'
+  | 'native'
+  | 'native, poll 5 ms';
 
 export interface Engine {
   readonly sdk: DurableSdk;
@@ -35,6 +44,11 @@ export async function openEngine(name: EngineName, url: string, schema: string):
         sdk: await connectOurs(url, schema, { namedStatements: false, notifications: false }),
         runtimeOptions: {},
       };
+    case 'ours, no-op tracer':
+      return openWithTelemetry(url, schema);
+    case 'ours, OpenTelemetry SDK':
+      registerSdk();
+      return openWithTelemetry(url, schema);
     case 'stored-function':
       return {
         sdk: new OurSdk(await connectWithFunctions(url, schema)),
@@ -48,6 +62,13 @@ export async function openEngine(name: EngineName, url: string, schema: string):
         runtimeOptions: { ...TUNED_NATIVE, dispatcherPollIntervalMs: 5 },
       };
   }
+}
+
+/** Telemetry of the global providers: those of the API, which do nothing, unless an SDK registered its own. */
+async function openWithTelemetry(url: string, schema: string): Promise<Engine> {
+  const { provider } = await connectOurs(url, schema);
+  const telemetry = openTelemetry();
+  return { sdk: new OurSdk(provider, { telemetry }, { telemetry }), runtimeOptions: {} };
 }
 
 async function connectWithFunctions(url: string, schema: string): Promise<StoredFunctionProvider> {

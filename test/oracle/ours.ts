@@ -1,5 +1,5 @@
 import { silentLogger } from '../../src/base/logger.js';
-import { Client } from '../../src/client/client.js';
+import { Client, type ClientOptions } from '../../src/client/client.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
 import type { ConnectOptions } from '../../src/provider/drizzle/options.js';
 import type { Provider } from '../../src/provider/provider.js';
@@ -28,10 +28,11 @@ export class OurSdk implements DurableSdk {
     readonly provider: Provider,
     /** What every runtime gets unless a test says otherwise. */
     private readonly defaults: OurRuntimeOptions = {},
+    private readonly clientOptions: ClientOptions = {},
   ) {}
 
   client(): DurableClient {
-    return new Client(this.provider);
+    return new Client(this.provider, this.clientOptions);
   }
 
   runtime(options: RuntimeOptions & OurRuntimeOptions = {}): OurRuntime {

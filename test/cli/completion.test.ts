@@ -19,36 +19,53 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What a shell offers for a line whose end is at the cursor. */
-type Offer = (line: string) => Promise<string[]>;
+/** What a shell offers for lines whose end is at the cursor. One process answers all of them. */
+type Offer = (lines: readonly string[]) => Promise<string[][]>;
 
 const shells: Readonly<Record<string, Offer>> = {
-  async bash(line) {
-    const words = line.split(/(?==)| |(?<==)/);
-    const asked =
-      'shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _duroxide_drizzle; printf "%s\\n" "${COMPREPLY[@]}"';
-    return linesOf('bash', ['--norc', '-c', `source "$1"; ${asked}`, 'bash', scriptOf('bash'), ...words]);
+  async bash(lines) {
+    const asked = lines.map((line) => {
+      const words = line.split(/(?==)| |(?<==)/).map((word) => `'${word}'`);
+      return `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _duroxide_drizzle 2>/dev/null
+        printf '%s\\n' "\${COMPREPLY[@]}" ---`;
+    });
+    return answersOf('bash', ['--norc', '-c', ['source "$1"', ...asked].join('\n'), 'bash', scriptOf('bash')]);
   },
-  async zsh(line) {
-    return linesOf('zsh', ['-f', path.resolve('test/support/completion/zsh-capture.zsh'), folder, line]);
+  async zsh(lines) {
+    return answersOf('zsh', ['-f', path.resolve('test/support/completion/zsh-capture.zsh'), folder, ...lines]);
   },
-  async fish(line) {
-    const lines = await linesOf('fish', [
-      '--no-config',
-      '-c',
-      `source $argv[1]; complete -C $argv[2]`,
-      scriptOf('fish'),
-      line,
-    ]);
+  async fish(lines) {
+    const asked = 'source $argv[1]; for line in $argv[2..-1]; complete -C $line; echo ---; end';
+    const answers = await answersOf('fish', ['--no-config', '-c', asked, scriptOf('fish'), ...lines]);
     // A description stands behind a tab.
-    return lines.map((offer) => offer.replace(/\t.*/, '').replace(/^--[a-z-]+=/, ''));
+    return answers.map((offers) => offers.map((offer) => offer.replace(/\t.*/, '').replace(/^--[a-z-]+=/, '')));
   },
 };
 
-async function linesOf(command: string, args: readonly string[]): Promise<string[]> {
-  const { stdout } = await run(command, [...args], { cwd: folder, env: { ...process.env, HOME: folder } });
-  return stdout.split('\n').filter((line) => line !== '');
+async function answersOf(command: string, args: readonly string[]): Promise<string[][]> {
+  const { stdout } = await run(command, [...args], {
+    cwd: folder,
+    env: { ...process.env, HOME: folder },
+    timeout: 60_000,
+  });
+  const answers = stdout.split('---\n').map((answer) => answer.split('\n').filter((line) => line !== ''));
+  return answers.slice(0, -1);
 }
+
+const CASES: readonly (readonly [line: string, offered: readonly string[]])[] = [
+  ['sh', ['show']],
+  ['de', ['delete', 'demo']],
+  ['--schema list de', ['delete', 'demo']],
+  ['list --st', ['--status']],
+  ['list --schema public --ro', ['--roots']],
+  ['list --status ', ['Completed', 'ContinuedAsNew', 'Failed', 'Running']],
+  ['delete --status=C', ['Completed']],
+  ['completion ', ['bash', 'fish', 'zsh']],
+  ['show ', []],
+  ['raise order-1 --sch', ['--schema']],
+  ['stats --roo', []],
+  ['cancel -y order-1 --rea', ['--reason']],
+];
 
 const isThere = async (shell: string) =>
   run(shell, ['-c', 'true']).then(
@@ -60,29 +77,26 @@ for (const [shell, offer] of Object.entries(shells)) {
   const isInstalled = await isThere(shell);
   const describeShell = isInstalled ? describe : describe.skip;
   describeShell(`completion in ${shell}${isInstalled ? '' : ` (skipped: no ${shell} on the PATH)`}`, () => {
-    test.each([
-      ['sh', ['show']],
-      ['de', ['delete', 'demo']],
-      ['--schema list de', ['delete', 'demo']],
-      ['list --st', ['--status']],
-      ['list --schema public --ro', ['--roots']],
-      ['list --status ', ['Completed', 'ContinuedAsNew', 'Failed', 'Running']],
-      ['delete --status=C', ['Completed']],
-      ['completion ', ['bash', 'fish', 'zsh']],
-      ['show ', []],
-      ['raise order-1 --sch', ['--schema']],
-      ['stats --roo', []],
-    ])('%j', async (line, expected) => {
-      expect((await offer(`${NAME} ${line}`)).sort()).toEqual(expected);
+    let answers: ReadonlyMap<string, readonly string[]>;
+    beforeAll(async () => {
+      const lines = [...CASES.map(([line]) => line), '', 'replay a', 'export order-1 --out a', 'show a'];
+      const offered = await offer(lines.map((line) => `${NAME} ${line}`));
+      answers = new Map(lines.map((line, index) => [line, [...(offered[index] ?? ['no answer'])].sort()]));
+    });
+
+    test.each(CASES)('%j', (line, expected) => {
+      expect(answers.get(line)).toEqual(expected);
     });
 
     test('every command is offered, and files where files are expected', async () => {
       const { stdout } = await cli(['--help']);
-      const commands = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, command]) => command);
-      expect((await offer(`${NAME} `)).sort()).toEqual(commands.filter((command) => command !== 'help').sort());
-      expect(await offer(`${NAME} replay a`)).toEqual([expect.stringMatching(/^a(\\)? history\.json$/)]);
-      expect(await offer(`${NAME} export order-1 --out a`)).toHaveLength(1);
-      expect(await offer(`${NAME} show a`)).toEqual([]);
+      const commands = [...stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, command]) => command);
+      expect(commands).toContain('migrate');
+      expect(answers.get('')).toEqual(commands.filter((command) => command !== 'help').sort());
+      const file = expect.stringMatching(/^a\\? history\.json$/) as unknown;
+      expect(answers.get('replay a')).toEqual([file]);
+      expect(answers.get('export order-1 --out a')).toEqual([file]);
+      expect(answers.get('show a')).toEqual([]);
     });
   });
 }

@@ -11,7 +11,8 @@ _duroxide_drizzle() {
   everywhere=(
 ${options.map((option) => `    ${optionSpec(option)}`).join('\n')}
   )
-  _arguments -C $everywhere '1:command:->command' '*::argument:->argument' && return
+  # (-): what follows the command is its own.
+  _arguments -C $everywhere '(-)1:command:->command' '*::argument:->argument' && return
   case $state in
     command)
       commands=(

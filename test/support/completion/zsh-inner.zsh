@@ -4,8 +4,9 @@ compinit -u -D
 bindkey '^I' complete-word
 zstyle ':completion:*' verbose no
 zstyle ':completion:*' insert-tab no
-begin() { print -n $'\2' }
-finish() { print -n $'\3' }
+# Each is called once, unless it asks for more.
+begin() { print -n $'\2'; compprefuncs=(begin) }
+finish() { print -n $'\3'; comppostfuncs=(finish) }
 compprefuncs=(begin)
 comppostfuncs=(finish)
 compadd() {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -9,15 +9,22 @@ const root = process.cwd();
 
 /** The package as npm would publish it, unpacked outside of the checkout. */
 export interface PackedPackage {
-  /** Makes a project of `test/consumer/projects` that depends on the package and on `dependencies`. */
-  project(name: string, dependencies: readonly string[]): Promise<Project>;
+  /**
+   * Makes a project of `test/consumer/projects` that depends on the package and on
+   * `dependencies`; `files` are added, by name.
+   */
+  project(name: string, dependencies: readonly string[], files?: Readonly<Record<string, string>>): Promise<Project>;
   destroy(): Promise<void>;
 }
 
 /** A small project that uses the package, with its own `node_modules`. */
 export interface Project {
-  /** Runs Node in the project; answers with what it printed, on both streams. @throws with that text in the message */
-  node(args: readonly string[]): Promise<string>;
+  /**
+   * Runs Node in the project; answers with what it printed, on both streams.
+   * @param env added to this process's
+   * @throws with that text in the message
+   */
+  node(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
 }
 
 /** Builds (unless `DDZ_PREBUILT` says that `dist` is up to date), packs and unpacks. */
@@ -28,16 +35,17 @@ export async function packPackage(): Promise<PackedPackage> {
   const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
   await run('tar', ['-xzf', path.join(work, filename), '-C', work]);
   return {
-    async project(name, dependencies) {
+    async project(name, dependencies, files = {}) {
       const folder = await mkdtemp(path.join(work, `${name}-`));
       const modules = path.join(folder, 'node_modules');
       for (const source of ['shared', name]) {
         await cp(path.join(root, 'test', 'consumer', 'projects', source), folder, { recursive: true });
       }
+      for (const [file, text] of Object.entries(files)) await writeFile(path.join(folder, file), text);
       // A copy and not a link: what the package imports must be found from where it is installed.
       await cp(path.join(work, 'package'), path.join(modules, 'duroxide-drizzle'), { recursive: true });
       for (const dependency of new Set([...(await installed()), ...dependencies])) await link(dependency, modules);
-      return { node: (args) => node(args, folder) };
+      return { node: (args, env) => node(args, folder, env) };
     },
     destroy: () => rm(work, { recursive: true, force: true }),
   };
@@ -63,12 +71,12 @@ async function npm(args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-async function node(args: readonly string[], cwd: string): Promise<string> {
+async function node(args: readonly string[], cwd: string, added: Readonly<Record<string, string>> = {}) {
   // What this test run was told is not meant for the project.
   const notInherited = ['NODE_OPTIONS', 'NODE_ENV', 'JEST_WORKER_ID'];
   const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !notInherited.includes(key)));
   try {
-    const { stdout, stderr } = await run(process.execPath, [...args], { cwd, env });
+    const { stdout, stderr } = await run(process.execPath, [...args], { cwd, env: { ...env, ...added } });
     return stdout + stderr;
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };

@@ -1,22 +1,45 @@
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
 import { PGlite } from '@electric-sql/pglite';
+import { trace } from '@opentelemetry/api';
+import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import { drizzle } from 'drizzle-orm/pglite';
-import { DrizzleProvider, FakeClock, ProviderError } from 'duroxide-drizzle';
+import { Client, DrizzleProvider, FakeClock, ProviderError, Runtime } from 'duroxide-drizzle';
 import { describeProvider } from 'duroxide-drizzle/conformance';
+import { startDashboard } from 'duroxide-drizzle/dashboard';
+import { openTelemetry } from 'duroxide-drizzle/otel';
 import { defineSchema } from 'duroxide-drizzle/schema';
 import * as testing from 'duroxide-drizzle/testing';
+import { runParts } from './run-parts.cjs';
+import { useDashboard, useLockThread, useOtel } from './use-entries.cjs';
 import { useProvider } from './use-provider.cjs';
 
-assert.equal(testing.FakeClock, FakeClock, 'a class exists once, whatever entry it comes from');
-assert.equal(typeof describeProvider, 'function');
-const client = new PGlite();
-await useProvider({ DrizzleProvider, ProviderError, defineSchema }, drizzle(client));
-await client.close();
-await useProvider({ DrizzleProvider, ProviderError, defineSchema }, await testing.createTestDatabase());
+const provided = { DrizzleProvider, ProviderError, defineSchema };
+const pglite = new PGlite();
+const db = drizzle(pglite);
 
-// The other copy of the package, as another dependency may load it.
-const { createRequire } = await import('node:module');
-const other = createRequire(import.meta.url)('duroxide-drizzle');
-assert.notEqual(other.ProviderError, ProviderError);
-assert.ok(ProviderError.is(other.ProviderError.permanent('op', 'reason')), 'errors are known across copies');
-console.log('used by import, on PGlite and pg-mem');
+await runParts({
+  classes() {
+    assert.equal(testing.FakeClock, FakeClock, 'a class exists once, whatever entry it comes from');
+    assert.equal(typeof describeProvider, 'function');
+    // The other copy of the package, as another dependency may load it.
+    const other = createRequire(import.meta.url)('duroxide-drizzle');
+    assert.notEqual(other.ProviderError, ProviderError);
+    assert.ok(ProviderError.is(other.ProviderError.permanent('op', 'reason')), 'errors are known across copies');
+  },
+  'pg-mem': async () => useProvider(provided, await testing.createTestDatabase()),
+  pglite: () => useProvider(provided, db),
+  async otel() {
+    const provider = await DrizzleProvider.fromDrizzle(db, { schema: 'otel' });
+    await useOtel({ Client, openTelemetry }, { BasicTracerProvider, trace }, provider);
+    await provider.close();
+  },
+  async dashboard() {
+    const provider = await DrizzleProvider.fromDrizzle(db, { schema: 'app' });
+    const answers = await useDashboard({ startDashboard }, provider);
+    await provider.close();
+    return answers;
+  },
+  'lock thread': () => useLockThread({ Client, DrizzleProvider, Runtime }, process.env.LOCK_THREAD_SCHEMA),
+});
+await pglite.close();

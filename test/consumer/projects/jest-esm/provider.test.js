@@ -1,22 +1,20 @@
-import { describe, expect, test } from '@jest/globals';
-import { PGlite } from '@electric-sql/pglite';
-import { drizzle } from 'drizzle-orm/pglite';
-import { DrizzleProvider, FakeClock, ProviderError } from 'duroxide-drizzle';
+// PGlite is used by the program of the guide beside this file.
+import { expect, test } from '@jest/globals';
+import { activity, DrizzleProvider, FakeClock, orchestration, ProviderError } from 'duroxide-drizzle';
 import { conformanceGroups } from 'duroxide-drizzle/conformance';
+import { openTelemetry } from 'duroxide-drizzle/otel';
 import { defineSchema } from 'duroxide-drizzle/schema';
 import * as testing from 'duroxide-drizzle/testing';
+import { useKit } from './use-kit.cjs';
 import { useProvider } from './use-provider.cjs';
 
-describe('the package is used from an ESM jest', () => {
-  test('on PGlite', async () => {
-    const client = new PGlite();
-    await useProvider({ DrizzleProvider, ProviderError, defineSchema }, drizzle(client));
-    await client.close();
-  });
+test('the package is used from an ESM jest', async () => {
+  expect(testing.FakeClock).toBe(FakeClock);
+  expect(conformanceGroups.length).toBeGreaterThan(20);
+  expect(typeof openTelemetry().observe).toBe('function');
+  await useProvider({ DrizzleProvider, ProviderError, defineSchema }, await testing.createTestDatabase());
+});
 
-  test('on pg-mem', async () => {
-    expect(testing.FakeClock).toBe(FakeClock);
-    expect(conformanceGroups.length).toBeGreaterThan(20);
-    await useProvider({ DrizzleProvider, ProviderError, defineSchema }, await testing.createTestDatabase());
-  });
+test('the testing kit', async () => {
+  await useKit({ activity, orchestration }, testing, { store: 'pg-mem' });
 });

@@ -1,25 +1,41 @@
 const assert = require('node:assert/strict');
 const { PGlite } = require('@electric-sql/pglite');
+const { trace } = require('@opentelemetry/api');
+const { BasicTracerProvider } = require('@opentelemetry/sdk-trace-base');
 const { drizzle } = require('drizzle-orm/pglite');
-const { DrizzleProvider, FakeClock, ProviderError } = require('duroxide-drizzle');
+const { Client, DrizzleProvider, FakeClock, ProviderError, Runtime } = require('duroxide-drizzle');
 const { describeProvider } = require('duroxide-drizzle/conformance');
+const { startDashboard } = require('duroxide-drizzle/dashboard');
+const { openTelemetry } = require('duroxide-drizzle/otel');
 const { version } = require('duroxide-drizzle/package.json');
 const { defineSchema } = require('duroxide-drizzle/schema');
 const testing = require('duroxide-drizzle/testing');
+const { runParts } = require('./run-parts.cjs');
+const { useDashboard, useLockThread, useOtel } = require('./use-entries.cjs');
 const { useProvider } = require('./use-provider.cjs');
 
-async function main() {
-  assert.equal(testing.FakeClock, FakeClock, 'a class exists once, whatever entry it comes from');
-  assert.equal(typeof describeProvider, 'function');
-  assert.equal(typeof version, 'string');
-  const client = new PGlite();
-  await useProvider({ DrizzleProvider, ProviderError, defineSchema }, drizzle(client));
-  await client.close();
-  await useProvider({ DrizzleProvider, ProviderError, defineSchema }, await testing.createTestDatabase());
-  console.log('used by require, on PGlite and pg-mem');
-}
+const provided = { DrizzleProvider, ProviderError, defineSchema };
+const pglite = new PGlite();
+const db = drizzle(pglite);
 
-main().catch((error) => {
-  console.error(error);
-  process.exitCode = 1;
-});
+void runParts({
+  classes() {
+    assert.equal(testing.FakeClock, FakeClock, 'a class exists once, whatever entry it comes from');
+    assert.equal(typeof describeProvider, 'function');
+    assert.equal(typeof version, 'string');
+  },
+  'pg-mem': async () => useProvider(provided, await testing.createTestDatabase()),
+  pglite: () => useProvider(provided, db),
+  async otel() {
+    const provider = await DrizzleProvider.fromDrizzle(db, { schema: 'otel' });
+    await useOtel({ Client, openTelemetry }, { BasicTracerProvider, trace }, provider);
+    await provider.close();
+  },
+  async dashboard() {
+    const provider = await DrizzleProvider.fromDrizzle(db, { schema: 'app' });
+    const answers = await useDashboard({ startDashboard }, provider);
+    await provider.close();
+    return answers;
+  },
+  'lock thread': () => useLockThread({ Client, DrizzleProvider, Runtime }, process.env.LOCK_THREAD_SCHEMA),
+}).then(() => pglite.close());

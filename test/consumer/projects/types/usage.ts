@@ -1,8 +1,9 @@
 import type { DrizzleProviderOptions, Provider, Result, WorkItem } from 'duroxide-drizzle';
 import { DrizzleProvider, ProviderError } from 'duroxide-drizzle';
 import type { ProviderUnderTest } from 'duroxide-drizzle/conformance';
+import { openTelemetry, type OpenTelemetryOptions } from 'duroxide-drizzle/otel';
 import { defineSchema, type DuroxideTables } from 'duroxide-drizzle/schema';
-import { createTestDatabase, type TestDatabase } from 'duroxide-drizzle/testing';
+import { createTestDatabase, type TestDatabase, TestEnvironment } from 'duroxide-drizzle/testing';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 type Expect<T extends true> = T;
@@ -16,6 +17,9 @@ export type Checks = [
   Expect<IsNot<IsAny<ProviderUnderTest>>>,
   Expect<IsNot<IsAny<DuroxideTables>>>,
   Expect<IsNot<IsAny<TestDatabase>>>,
+  Expect<IsNot<IsAny<TestEnvironment['clock']>>>,
+  Expect<IsNot<IsAny<OpenTelemetryOptions['tracer']>>>,
+  Expect<IsNot<IsAny<ReturnType<typeof openTelemetry>>>>,
   Expect<IsNot<IsAny<DuroxideTables['history']['$inferSelect']['eventData']>>>,
 ];
 

@@ -58,31 +58,21 @@ async function compile(): Promise<string> {
   );
 }
 
-/** One process for all, each program after the one before it; what they print is kept apart. */
+/** Two processes, each running its half of the programs one after the other; what they print is kept apart. */
 async function runAll(): Promise<Record<string, Outcome>> {
-  const names = programs.map((block) => fileOf(block, 'mjs'));
-  const runner = path.join(folder, 'run-all.mjs');
-  writeFileSync(
-    runner,
-    `import { writeFileSync } from 'node:fs';
-import { format } from 'node:util';
-const outcomes = {};
-for (const name of ${JSON.stringify(names)}) {
-  const printed = [];
-  console.log = (...values) => printed.push(format(...values));
-  try {
-    await import('./' + name);
-    outcomes[name] = { printed };
-  } catch (error) {
-    outcomes[name] = { printed, error: String(error?.stack ?? error) };
-  }
+  const halves = [0, 1].map((half) => programs.filter((_, at) => at % 2 === half));
+  const parts = await Promise.all(halves.map((half, at) => runPrograms(half, `outcomes-${at}.json`)));
+  return Object.assign({}, ...parts) as Record<string, Outcome>;
 }
-writeFileSync(${JSON.stringify(path.join(folder, 'outcomes.json'))}, JSON.stringify(outcomes));
-process.exit(0);
-`,
-  );
-  await run(process.execPath, [runner], { cwd: root, env: { ...process.env, DATABASE_URL: databaseUrl() } });
-  return JSON.parse(readFileSync(path.join(folder, 'outcomes.json'), 'utf8')) as Record<string, Outcome>;
+
+async function runPrograms(half: readonly CodeBlock[], outcomesFile: string): Promise<Record<string, Outcome>> {
+  const outcomes = path.join(folder, outcomesFile);
+  const files = half.map((block) => path.join(folder, fileOf(block, 'mjs')));
+  await run(process.execPath, [path.join(root, 'test', 'docs', 'run-programs.mjs'), outcomes, ...files], {
+    cwd: root,
+    env: { ...process.env, DATABASE_URL: databaseUrl() },
+  });
+  return JSON.parse(readFileSync(outcomes, 'utf8')) as Record<string, Outcome>;
 }
 
 test('there are programs, and those that are not run say why', () => {
@@ -97,7 +87,7 @@ describe('programs of the documentation', () => {
   });
 
   test.each(programs.map((block) => [block.place, block] as const))('%s runs and prints what it says', (_, block) => {
-    const { printed = [], error } = outcomes[fileOf(block, 'mjs')] ?? {};
+    const { printed = [], error } = outcomes[path.join(folder, fileOf(block, 'mjs'))] ?? {};
     expect(error).toBeUndefined();
     if (block.prints.length > 0) expect(printed).toEqual(block.prints);
   });

@@ -1,0 +1,34 @@
+/**
+ * Runs programs one after the other, each with databases of its own, and keeps apart what they print:
+ *
+ *     node run-programs.mjs <outcomes.json> <program…>
+ */
+import { writeFileSync } from 'node:fs';
+import { format } from 'node:util';
+import { pathToFileURL } from 'node:url';
+import { PGlite } from '@electric-sql/pglite';
+
+const [outcomesFile, ...programs] = process.argv.slice(2);
+
+// Most of the time that an empty database takes is the making of a cluster: it is made once, and copied.
+const create = PGlite.create.bind(PGlite);
+const first = await create();
+const emptyCluster = await first.dumpDataDir('none');
+await first.close();
+PGlite.create = (...args) => (args[0] === undefined ? create({ loadDataDir: emptyCluster }) : create(...args));
+
+const outcomes = {};
+for (const program of programs) {
+  const printed = [];
+  console.log = (...values) => printed.push(format(...values));
+  const beganAt = performance.now();
+  try {
+    await import(pathToFileURL(program).href);
+    outcomes[program] = { printed };
+  } catch (error) {
+    outcomes[program] = { printed, error: String(error?.stack ?? error) };
+  }
+  if (process.env.DOCS_TIMES) process.stderr.write(`${Math.round(performance.now() - beganAt)} ms ${program}\n`);
+}
+writeFileSync(outcomesFile, JSON.stringify(outcomes));
+process.exit(0);

@@ -1,6 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { request } from 'node:http';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -8,15 +7,14 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { silentLogger } from '../../src/base/logger.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
+import { BUILT_CLI, buildCli } from '../support/built-cli.js';
 import { databaseUrl, dropSchema, uniqueSchema } from '../support/database.js';
 
 const run = promisify(execFile);
-const program = path.resolve('dist/cli.js');
 const schema = uniqueSchema('cli');
 
 beforeAll(async () => {
-  const isBuilt = ['cli.js', 'dashboard/assets.json'].every((file) => existsSync(path.resolve('dist', file)));
-  if (!isBuilt) await run('npm', ['run', 'build']);
+  await buildCli();
   await (await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger })).close();
 }, 300_000);
 afterAll(() => dropSchema(schema));
@@ -32,7 +30,7 @@ describe('the built program', () => {
     '%s %s loads neither Drizzle nor a driver nor a server',
     async (...argv) => {
       const watch = pathToFileURL(path.resolve('test/support/loaded-modules.mjs')).href;
-      const { stderr } = await run(process.execPath, ['--import', watch, program, ...argv]).catch(
+      const { stderr } = await run(process.execPath, ['--import', watch, BUILT_CLI, ...argv]).catch(
         (error: unknown) => error as { stderr: string },
       );
       expect(packagesIn(stderr)).toEqual(['commander', 'picocolors']);
@@ -40,8 +38,8 @@ describe('the built program', () => {
   );
 
   test('--version and --help answer on stdout, and end with 0', async () => {
-    expect((await run(process.execPath, [program, '--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
-    expect((await run(process.execPath, [program, '--help'])).stdout).toContain('Usage: duroxide-drizzle');
+    expect((await run(process.execPath, [BUILT_CLI, '--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect((await run(process.execPath, [BUILT_CLI, '--help'])).stdout).toContain('Usage: duroxide-drizzle');
   });
 });
 
@@ -52,7 +50,7 @@ describe('the dashboard of the built program', () => {
   let stderr = '';
 
   beforeAll(async () => {
-    child = spawn(process.execPath, [program, 'dashboard', '--port', '0', '--read-only', '--schema', schema], {
+    child = spawn(process.execPath, [BUILT_CLI, 'dashboard', '--port', '0', '--read-only', '--schema', schema], {
       env: { ...process.env, DATABASE_URL: databaseUrl() },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

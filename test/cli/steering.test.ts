@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { silentLogger } from '../../src/base/logger.js';
+import { Client } from '../../src/client/client.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
 import type { OrchestrationContext } from '../../src/runtime/generator/orchestration-context.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { cli, cliJson, interruption } from '../support/cli.js';
+import type { HistoryEvent } from '../../src/wire/event.js';
 import { databaseUrl, dropSchema, uniqueSchema } from '../support/database.js';
+import { waitFor } from '../support/waiting.js';
 
 type Steps = Generator<unknown, unknown, never>;
 
@@ -15,9 +18,11 @@ const schema = uniqueSchema('cli');
 const folder = mkdtempSync(path.join(tmpdir(), 'ddz-cli-'));
 let provider: DrizzleProvider;
 let runtime: Runtime;
+let client: Client;
 
 beforeAll(async () => {
   provider = await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
+  client = new Client(provider);
   runtime = new Runtime(provider, { logger: silentLogger, logLevel: 'off' });
   // eslint-disable-next-line require-yield -- it ends at once
   runtime.registerOrchestration('Hello', function* (_ctx: OrchestrationContext, input: unknown): Steps {
@@ -47,13 +52,17 @@ const at = (...argv: string[]) => cli([...argv, '--schema', schema], { cwd: fold
 const json = <T>(...argv: string[]) => cliJson<T>([...argv, '--schema', schema]);
 const status = async (id: string) => (await provider.asManagement().getInstanceInfo(id)).status;
 
-/** Waits, with the very command, until the instance waits for something. */
-async function waiting(id: string, event: string): Promise<void> {
-  const stop = interruption();
-  await cli(['watch', id, '--interval', '1s', '--schema', schema], {
-    signal: stop.signal,
-    onOutput: (stdout) => stdout.includes(event) && stop.interrupt(),
-  });
+/** Waits until the instance waits for something. */
+async function waiting(id: string, event: HistoryEvent['kind']): Promise<void> {
+  await waitFor(`${event} of ${id}`, async () => (await provider.read(id)).some(({ kind }) => kind === event));
+}
+
+/** An instance that has ended. */
+async function finished(...ids: string[]): Promise<void> {
+  for (const id of ids) {
+    await client.startOrchestration(id, 'Hello');
+    await client.waitForOrchestration(id);
+  }
 }
 
 describe('start', () => {
@@ -73,7 +82,7 @@ describe('start', () => {
   });
 
   test('refuses an id that is taken, and an input that is no JSON', async () => {
-    await at('start', 'Hello', '--id', 'taken', '--wait');
+    await finished('taken');
     const taken = await at('start', 'Hello', '--id', 'taken');
     expect(taken.code).toBe(4);
     expect(taken.stderr).toContain('instance "taken" exists already (Hello, Completed)');
@@ -82,6 +91,18 @@ describe('start', () => {
     expect(text.stderr).toContain('the input is not JSON; expected a JSON value');
     expect((await at('start', 'Hello', '@nowhere.json')).code).toBe(3);
   });
+});
+
+test('watch tells what happens while it looks, and Ctrl-C ends it with 130', async () => {
+  await at('start', 'Signed', '--id', 'watched');
+  await waiting('watched', 'ExternalSubscribed');
+  const stop = interruption();
+  const { code, stdout } = await cli(['watch', 'watched', '--interval', '1s', '--schema', schema], {
+    signal: stop.signal,
+    onOutput: (written) => written.includes('ExternalSubscribed') && stop.interrupt(),
+  });
+  expect(stdout).toMatch(/OrchestrationStarted[^]*ExternalSubscribed {2}go/);
+  expect(code).toBe(130);
 });
 
 test('raise and enqueue reach an instance that runs, and nobody else', async () => {
@@ -111,8 +132,7 @@ test('cancel asks first, and waits for the end where it is told to', async () =>
 
 describe('delete', () => {
   test('never means everything, shows what it would delete, and asks', async () => {
-    await at('start', 'Hello', '--id', 'old-1', '--wait');
-    await at('start', 'Hello', '--id', 'old-2', '--wait');
+    await finished('old-1', 'old-2');
     expect((await at('delete')).code).toBe(2);
     expect((await at('delete', '--yes')).stderr).toContain('no instances were given; expected ids or a filter');
     expect((await at('delete', 'old-1', '--status', 'Completed')).code).toBe(2);
@@ -127,7 +147,7 @@ describe('delete', () => {
   });
 
   test('one that runs, or a name that is unknown, stops all of it before anything is gone', async () => {
-    await at('start', 'Hello', '--id', 'done', '--wait');
+    await finished('done');
     await at('start', 'Signed', '--id', 'running', '--wait', '--timeout', '0s');
     await waiting('running', 'ExternalSubscribed');
     const running = await at('delete', 'done', 'running', '--yes');
@@ -141,7 +161,7 @@ describe('delete', () => {
   });
 
   test('a filter takes ended roots only, at most as many as it may', async () => {
-    for (const id of ['f-1', 'f-2', 'f-3']) await at('start', 'Hello', '--id', id, '--wait');
+    await finished('f-1', 'f-2', 'f-3');
     const dry = await json<{ roots: string[] }>(
       'delete',
       '--name',
@@ -204,7 +224,7 @@ describe('replay', () => {
     writeFileSync(path.join(folder, 'bad.mjs'), 'export const = ;');
     writeFileSync(path.join(folder, 'no-history.json'), '{"a": 1}');
     writeFileSync(path.join(folder, 'text.json'), 'text');
-    await at('start', 'Hello', '--id', 'hello-r', '--wait');
+    await finished('hello-r');
     await at('export', 'hello-r', '--out', 'hello.json');
     const replay = (file: string, module: string) => at('replay', file, '--module', module);
     expect((await replay('nowhere.json', 'some.mjs')).code).toBe(3);

@@ -123,11 +123,12 @@ function wayAlong(ctx: ProviderContext, query: CheckedPageQuery): Way {
     const { from, conditions } = withStatus(ctx, query, sql`${walk(sql`i.*`, MAX_WALK)} i`);
     return { key, from, conditions: [...conditions, ...rest], order: 'i', values, bound: MAX_WALK };
   }
-  // Only instances that have the status, which an index tells, are read.
-  const from = sql`${walk(sql`i.created_at, i.instance_id`, MAX_INDEX_WALK)} w
+  // Only instances that have the status, which an index tells, are read; but for the index of names, which lacks ids.
+  const bound = query.name === undefined ? MAX_INDEX_WALK : MAX_WALK;
+  const from = sql`${walk(sql`i.created_at, i.instance_id`, bound)} w
     join ${executions} x on x.instance_id = w.instance_id and ${statusIs(status)}
     join ${instances} i on i.instance_id = w.instance_id and i.current_execution_id = x.execution_id`;
-  return { key: `${key} of ${status}`, from, conditions: rest, order: 'w', values, bound: MAX_INDEX_WALK };
+  return { key: `${key} of ${status}`, from, conditions: rest, order: 'w', values, bound };
 }
 
 function withStatus(ctx: ProviderContext, query: CheckedPageQuery, rows: SQL) {

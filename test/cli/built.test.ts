@@ -26,9 +26,9 @@ function packagesIn(stderr: string): string[] {
 }
 
 describe('the built program', () => {
-  test.each([['--help'], ['--version'], ['list', '--help'], ['lsit']])(
-    '%s %s loads neither Drizzle nor a driver nor a server',
-    async (...argv) => {
+  test.each([[['--help']], [['--version']], [['list', '--help']], [['lsit']]])(
+    '%j loads neither Drizzle nor a driver nor a server',
+    async (argv) => {
       const watch = pathToFileURL(path.resolve('test/support/loaded-modules.mjs')).href;
       const { stderr } = await run(process.execPath, ['--import', watch, BUILT_CLI, ...argv]).catch(
         (error: unknown) => error as { stderr: string },

@@ -63,7 +63,13 @@ function Overview({ counts, queues, workers, throughput, failures }: OverviewVie
           {!failures.ok ? (
             <Missing reason={failures.reason} />
           ) : failures.value.length === 0 ? (
-            <Empty icon="check" title="Nothing has failed" />
+            hasFailed(counts) ? (
+              <Empty icon="check" title="None of the newest has failed">
+                <p>There are older failures; “All failures” finds them.</p>
+              </Empty>
+            ) : (
+              <Empty icon="check" title="Nothing has failed" />
+            )
           ) : (
             <InstanceTable rows={failures.value} label="Latest failures" />
           )}
@@ -140,6 +146,11 @@ function Counts({ counts }: { counts: Part<readonly CountView[]> }) {
       {stat('Failed', 'Failed', 'failed')}
     </>
   );
+}
+
+/** One look for the latest failures goes back a bounded way: to find none is not to have none. */
+function hasFailed(counts: Part<readonly CountView[]>): boolean {
+  return counts.ok && counts.value.some(({ status, count: many }) => status === 'Failed' && many > 0);
 }
 
 function Queues({ queues }: { queues: Part<readonly QueueView[]> }) {

@@ -190,7 +190,8 @@ test('prune shows and deletes old executions by the rule that it is given', asyn
     dryRun: true,
     instances: [{ instanceId: 'counting', executions: [1, 2] }],
   });
-  expect((await at('prune', 'counting', '--keep-last', '2')).code).toBe(4);
+  const unasked = await at('prune', 'counting', '--keep-last', '2');
+  expect(unasked).toMatchObject({ code: 4, stdout: '  counting  2 executions (1 to 2)\n' });
   expect(await json('prune', '--all', '--keep-last', '2', '--yes')).toMatchObject({ executionsDeleted: 2 });
   expect(await provider.asManagement().listExecutions('counting')).toEqual([3, 4]);
   expect((await at('prune', 'counting', '--keep-last', '2')).stdout).toBe('nothing to prune\n');

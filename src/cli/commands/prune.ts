@@ -4,7 +4,7 @@ import { confirm } from '../confirm.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
-import { counted, withoutControls } from '../output/text.js';
+import { counted, countText, withoutControls } from '../output/text.js';
 import { withProgress } from '../progress.js';
 import type { Store } from '../store.js';
 import { pastMoment, wholeNumber } from '../values.js';
@@ -34,6 +34,9 @@ export const pruneCommand: DefineCommand = (program, act) => {
     .action(act(prune));
 };
 
+/** Instances that are named before the question. */
+const LISTED = 20;
+
 interface Planned {
   readonly instanceId: string;
   readonly executions: readonly number[];
@@ -54,15 +57,13 @@ async function prune(ctx: CliContext, ids: readonly string[], options: PruneComm
   const count = plan.reduce((sum, { executions }) => sum + executions.length, 0);
   if (options.dryRun || count === 0) {
     ctx.print.answer({ dryRun: options.dryRun === true, instances: plan }, () => {
-      for (const { instanceId, executions } of plan) {
-        ctx.print.line(
-          `  ${withoutControls(instanceId)}  ${counted(executions.length, 'execution')} (${executions[0]} to ${executions.at(-1)})`,
-        );
-      }
+      preview(ctx, plan);
       ctx.print.line(count === 0 ? 'nothing to prune' : `would delete ${counted(count, 'execution')}`);
     });
     return;
   }
+  if (!ctx.print.json) preview(ctx, plan.slice(0, LISTED));
+  if (!ctx.print.json && plan.length > LISTED) ctx.print.line(`  … and ${countText(plan.length - LISTED)} more`);
   await confirm(
     ctx,
     `Delete ${counted(count, 'execution')} of ${counted(plan.length, 'instance')}, for good?`,
@@ -84,6 +85,13 @@ async function prune(ctx: CliContext, ids: readonly string[], options: PruneComm
       `deleted ${counted(total.executionsDeleted, 'execution')} with ${counted(total.eventsDeleted, 'event')}`,
     );
   });
+}
+
+function preview({ print }: CliContext, plan: readonly Planned[]): void {
+  for (const { instanceId, executions } of plan) {
+    const which = `(${executions[0]} to ${executions.at(-1)})`;
+    print.line(`  ${withoutControls(instanceId)}  ${counted(executions.length, 'execution')} ${which}`);
+  }
 }
 
 /** What pruning would delete, by the very rule of the store. */

@@ -28,7 +28,7 @@ import type {
 import { errorTexts, ProviderError, UnsupportedError } from '../../src/provider/provider-error.js';
 import type { HistoryEvent } from '../../src/wire/event.js';
 import { decodeEvent, encodeEvent } from '../../src/wire/event.js';
-import type { WorkItem } from '../../src/wire/work-item.js';
+import type { WorkItem, WorkItemOf } from '../../src/wire/work-item.js';
 import { decodeWorkItem, encodeWorkItem, targetInstance } from '../../src/wire/work-item.js';
 
 interface Message {
@@ -227,15 +227,24 @@ export class MemoryProvider implements Provider {
   async enqueueForOrchestrator(elements: readonly EnqueueForOrchestrator[]): Promise<Result[]> {
     await this.called('enqueueForOrchestrator', elements.length);
     for (const { item, delayMs = 0 } of elements) this.push(item, delayMs);
-    for (const listener of this.wakeListeners) listener('orchestrator');
     return elements.map(() => OK);
   }
 
   async enqueueForWorker(items: readonly WorkItem[]): Promise<Result[]> {
     await this.called('enqueueForWorker', items.length);
     for (const item of items) this.pushWork(item);
-    for (const listener of this.wakeListeners) listener('worker');
     return items.map(() => OK);
+  }
+
+  async enqueueStartIfAbsent(item: WorkItemOf<'StartOrchestration'>): Promise<boolean> {
+    await this.called('enqueueStartIfAbsent', 1);
+    const waits = this.orchestratorQueue.some(
+      (row) => row.instance === item.instance && decodeWorkItem(row.text).kind === 'StartOrchestration',
+    );
+    if (waits || this.instances.has(item.instance)) return false;
+    this.push(item, 0);
+    for (const listener of this.wakeListeners) listener('orchestrator');
+    return true;
   }
 
   async loadHistory({ instance, lockToken }: OrchestrationLock): Promise<LoadedHistory> {
@@ -634,10 +643,16 @@ export class MemoryProvider implements Provider {
     const fireAtMs = item.kind === 'TimerFired' && item.fireAtMs > 0 ? item.fireAtMs : nowMs;
     const visibleAtMs = Math.max(fireAtMs, delayMs > 0 ? nowMs + delayMs : 0);
     this.orchestratorQueue.push(this.message(targetInstance(item), item, visibleAtMs));
+    this.wake('orchestrator', visibleAtMs);
   }
 
   private pushWork(item: WorkItem): void {
     this.workerQueue.push(this.message(targetInstance(item), item, this.nowMs()));
+    this.wake('worker', this.nowMs());
+  }
+
+  private wake(queue: QueueName, visibleAtMs: number): void {
+    if (visibleAtMs <= this.nowMs()) for (const listener of this.wakeListeners) listener(queue);
   }
 
   private message(instance: string, item: WorkItem, visibleAtMs: number): Message {
@@ -657,6 +672,7 @@ export class MemoryProvider implements Provider {
     row.lockedUntilMs = 0;
     row.visibleAtMs = visibleAtMs;
     if (ignoreAttempt) row.attempts = Math.max(0, row.attempts - 1);
+    this.wake(this.workerQueue.includes(row) ? 'worker' : 'orchestrator', visibleAtMs);
   }
 }
 

@@ -9,7 +9,7 @@ import type { OrchestrationContext } from '../../src/runtime/generator/orchestra
 import { Runtime } from '../../src/runtime/runtime.js';
 import { cli, cliJson, interruption } from '../support/cli.js';
 import type { HistoryEvent } from '../../src/wire/event.js';
-import { databaseUrl, dropSchema, uniqueSchema } from '../support/database.js';
+import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
 import { waitFor } from '../support/waiting.js';
 
 type Steps = Generator<unknown, unknown, never>;
@@ -158,6 +158,29 @@ describe('delete', () => {
     expect((await at('delete', '--status', 'Running', '--yes')).code).toBe(2);
     expect((await at('delete', '--name', 'Hello', '--force', '--yes')).code).toBe(2);
     expect(await json('delete', 'running', '--force', '--yes')).toMatchObject({ instancesDeleted: 1 });
+  });
+
+  test('an interruption lets the one at hand be finished, leaves the rest, and says what was done', async () => {
+    await finished('i-1', 'i-2', 'i-3');
+    const stop = interruption();
+    const answer = await withClient(async (client) => {
+      await client.query('begin');
+      await client.query(`select from ${schema}.instances where instance_id = 'i-2' for update`);
+      const deleting = cli(['delete', 'i-1', 'i-2', 'i-3', '--yes', '--schema', schema], { signal: stop.signal });
+      await waitFor('the deletion of i-2 waits', async () => {
+        const { rows } = await client.query(
+          `select from pg_stat_activity where pg_backend_pid() = any (pg_blocking_pids(pid))`,
+        );
+        return rows.length > 0;
+      });
+      stop.interrupt();
+      await client.query('rollback');
+      return deleting;
+    });
+    expect(answer.code).toBe(130);
+    expect(answer.stdout).toContain('deleted 2 instances,');
+    expect(await status('i-3')).toBe('Completed');
+    expect((await at('show', 'i-2')).code).toBe(3);
   });
 
   test('a filter takes ended roots only, at most as many as it may', async () => {

@@ -5,8 +5,8 @@ import { confirm } from '../confirm.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
+import { oneByOne } from '../one-by-one.js';
 import { counted, countText, momentText, withoutControls } from '../output/text.js';
-import { withProgress } from '../progress.js';
 import { pastMoment, statusName, wholeNumber } from '../values.js';
 
 interface DeleteOptions {
@@ -67,13 +67,9 @@ async function remove(ctx: CliContext, ids: readonly string[], options: DeleteOp
   await confirm(ctx, `Delete ${counted(found.length, 'instance')} with all children, for good?`, options.yes);
 
   const total = { instancesDeleted: 0, executionsDeleted: 0, eventsDeleted: 0, queueMessagesDeleted: 0 };
-  await withProgress(ctx, { what: 'deleting', total: instances.length }, async (progress) => {
-    for (const [index, instance] of instances.entries()) {
-      ctx.io.signal.throwIfAborted();
-      const done = await store.admin.deleteInstance(instance, options.force === true);
-      for (const key of Object.keys(total) as (keyof DeleteResult)[]) total[key] += done[key];
-      progress.to(index + 1);
-    }
+  const count = await oneByOne(ctx, { what: 'deleting', items: instances }, async (instance) => {
+    const done = await store.admin.deleteInstance(instance, options.force === true);
+    for (const key of Object.keys(total) as (keyof DeleteResult)[]) total[key] += done[key];
   });
   ctx.print.answer(total, () => {
     ctx.print.line(
@@ -81,6 +77,7 @@ async function remove(ctx: CliContext, ids: readonly string[], options: DeleteOp
         `${counted(total.eventsDeleted, 'event')}, ${counted(total.queueMessagesDeleted, 'message')}`,
     );
   });
+  if (count < instances.length) ctx.io.signal.throwIfAborted();
 }
 
 /** Everything that is named must be deletable, before anything is deleted. */

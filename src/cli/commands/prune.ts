@@ -4,6 +4,7 @@ import { confirm } from '../confirm.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
+import { oneByOne } from '../one-by-one.js';
 import { counted, countText, withoutControls } from '../output/text.js';
 import { withProgress } from '../progress.js';
 import type { Store } from '../store.js';
@@ -70,21 +71,18 @@ async function prune(ctx: CliContext, ids: readonly string[], options: PruneComm
     options.yes,
   );
   const total = { instancesProcessed: 0, executionsDeleted: 0, eventsDeleted: 0 };
-  await withProgress(ctx, { what: 'pruning', total: plan.length }, async (progress) => {
-    for (const [index, { instanceId }] of plan.entries()) {
-      ctx.io.signal.throwIfAborted();
-      const done = await store.admin.pruneExecutions(instanceId, what);
-      total.instancesProcessed += done.instancesProcessed;
-      total.executionsDeleted += done.executionsDeleted;
-      total.eventsDeleted += done.eventsDeleted;
-      progress.to(index + 1);
-    }
+  const pruned = await oneByOne(ctx, { what: 'pruning', items: plan }, async ({ instanceId }) => {
+    const done = await store.admin.pruneExecutions(instanceId, what);
+    total.instancesProcessed += done.instancesProcessed;
+    total.executionsDeleted += done.executionsDeleted;
+    total.eventsDeleted += done.eventsDeleted;
   });
   ctx.print.answer(total, () => {
     ctx.print.line(
       `deleted ${counted(total.executionsDeleted, 'execution')} with ${counted(total.eventsDeleted, 'event')}`,
     );
   });
+  if (pruned < plan.length) ctx.io.signal.throwIfAborted();
 }
 
 function preview({ print }: CliContext, plan: readonly Planned[]): void {

@@ -1,13 +1,6 @@
-const encoder = new TextEncoder();
-
 /** Length of `text` in UTF-8 bytes, the unit of every size limit. */
 export function utf8Length(text: string): number {
   return Buffer.byteLength(text, 'utf8');
-}
-
-/** UTF-8 bytes of `text`. */
-export function utf8Bytes(text: string): Uint8Array {
-  return encoder.encode(text);
 }
 
 /** Whether PostgreSQL can store the text unchanged: no U+0000 and no unpaired surrogate. */

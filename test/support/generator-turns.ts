@@ -1,6 +1,5 @@
 import type { GeneratorOrchestration } from '../../src/runtime/generator/generator-driver.js';
 import { generatorOrchestration } from '../../src/runtime/generator/generator-driver.js';
-import type { OrchestrationContext } from '../../src/runtime/generator/orchestration-context.js';
 import type { TurnOutcome } from '../../src/runtime/replay/turn.js';
 import type { TraceRecord } from '../../src/runtime/tracing/trace-record.js';
 import type { WorkItem } from '../../src/wire/work-item.js';
@@ -9,9 +8,6 @@ import type { SimulationOptions } from './simulation.js';
 import { Simulation } from './simulation.js';
 import type { TurnOptions } from './turns.js';
 import { outputOf, runTurn } from './turns.js';
-
-/** A generator as users write it. */
-export type UserGenerator = (ctx: OrchestrationContext, input: unknown) => Generator<unknown, unknown, unknown>;
 
 /** One turn of a generator; `traces` collects what it writes. */
 export function generatorTurn(

@@ -3,6 +3,7 @@
  * Type tests: `npm run typecheck` fails when one of these lines stops compiling, or when
  * one that must not compile does. Nothing here is run.
  */
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { z } from 'zod';
 import {
   activity,
@@ -14,12 +15,17 @@ import {
   orchestration,
   type OrchestrationHandle,
   type Runtime,
+  type StandardSchema,
   type TypedOrchestrationContext,
 } from '../../src/index.js';
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 /** Holds when both are exactly the same type; `any` is equal to `any` alone. */
 function same<A, B>(_proof: Equal<A, B>): void {}
+
+/** Whatever satisfies the published interface is a schema for us. */
+const published = (schema: StandardSchemaV1<string, number>): StandardSchema<string, number> => schema;
+void published;
 
 declare const runtime: Runtime;
 declare const client: Client;

@@ -42,8 +42,6 @@ export type Action =
   | { readonly kind: 'clearKeyValue'; readonly key: string }
   | { readonly kind: 'clearKeyValues' };
 
-export type ActionKind = Action['kind'];
-
 /** Actions whose outcome is delivered to the driver, once. */
 export type AwaitableActionKind =
   'scheduleActivity' | 'createTimer' | 'waitExternal' | 'dequeueEvent' | 'startSubOrchestration';

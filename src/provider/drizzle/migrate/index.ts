@@ -1,12 +1,10 @@
-export { type Additions } from './plan.js';
 export { cleanupSchema } from './cleanup-schema.js';
 export { handOverToNative, type HandOverOptions } from './hand-over.js';
-export { migrationLockKey, takeMigrationLock } from './migration-lock.js';
+export { migrationLockKey } from './migration-lock.js';
 export { type MigrateOptions, type MigrationReport, migrateSchema } from './migrate.js';
 export { type SchemaOrigin } from './judge-schema.js';
 export { SchemaError, type SchemaErrorKind } from './schema-error.js';
 export {
-  type InspectOptions,
   type SchemaStatus,
   type StoredFunctionState,
   inspectSchema,

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
-import { PGlite } from '@electric-sql/pglite';
 import { trace } from '@opentelemetry/api';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
-import { drizzle } from 'drizzle-orm/pglite';
 import { Client, DrizzleProvider, FakeClock, ProviderError, Runtime } from 'duroxide-drizzle';
 import { describeProvider } from 'duroxide-drizzle/conformance';
 import { startDashboard } from 'duroxide-drizzle/dashboard';
@@ -15,8 +13,8 @@ import { useDashboard, useLockThread, useOtel } from './use-entries.cjs';
 import { useProvider } from './use-provider.cjs';
 
 const provided = { DrizzleProvider, ProviderError, defineSchema };
-const pglite = new PGlite();
-const db = drizzle(pglite);
+// PGlite by import is what the program of the README uses.
+const db = await testing.createTestDatabase();
 
 await runParts({
   classes() {
@@ -27,8 +25,7 @@ await runParts({
     assert.notEqual(other.ProviderError, ProviderError);
     assert.ok(ProviderError.is(other.ProviderError.permanent('op', 'reason')), 'errors are known across copies');
   },
-  'pg-mem': async () => useProvider(provided, await testing.createTestDatabase()),
-  pglite: () => useProvider(provided, db),
+  'pg-mem': () => useProvider(provided, db),
   async otel() {
     const provider = await DrizzleProvider.fromDrizzle(db, { schema: 'otel' });
     await useOtel({ Client, openTelemetry }, { BasicTracerProvider, trace }, provider);
@@ -42,4 +39,3 @@ await runParts({
   },
   'lock thread': () => useLockThread({ Client, DrizzleProvider, Runtime }, process.env.LOCK_THREAD_SCHEMA),
 });
-await pglite.close();

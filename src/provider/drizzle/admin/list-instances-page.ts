@@ -23,7 +23,7 @@ import { type CheckedPageQuery, checkedPageQuery, cursorOf, type PagePosition } 
  */
 const MAX_SET = 4_000;
 /** Instances that a page walks past at most, newest first, and reads: some ten milliseconds, too. */
-const MAX_WALK = 5_000;
+const MAX_WALK = 4_000;
 /** As many cost no more where two indexes alone tell which of them are worth being read. */
 const MAX_INDEX_WALK = 15_000;
 
@@ -48,7 +48,8 @@ export async function listInstancesPage(ctx: ProviderContext, query: InstancePag
     const shown = rows.slice(0, checked.limit);
     let next = rows.length > shown.length ? shown.at(-1)?.position : undefined;
     if (next === undefined && way.bound !== undefined) next = await whereWalkEnded(ctx, tx, checked, way.bound);
-    return { instances: shown.map(({ summary }) => summary), next: next ? cursorOf(next, query) : null };
+    const instances = shown.map(({ summary }) => summary);
+    return { instances: instances.filter(hasStatus(checked)), next: next ? cursorOf(next, query) : null };
   }, { repeatable: true });
 }
 
@@ -64,7 +65,12 @@ function useIndexes(tx: Executor): Promise<void> {
 /** @internal */
 export const INDEXES_ONLY =
   'set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; ' +
-  'set local join_collapse_limit = 1; set local jit = off';
+  'set local join_collapse_limit = 1; set local jit = off; set local plan_cache_mode = force_generic_plan';
+
+/** An instance that an execution which is not its current one has led to is none of them. */
+function hasStatus({ status }: CheckedPageQuery): (summary: InstanceSummary) => boolean {
+  return (summary) => status === undefined || summary.status === status;
+}
 
 /** The condition that leaves the fewest rows, where those are few enough to be read as a whole. */
 async function smallSet(ctx: ProviderContext, tx: Executor, query: CheckedPageQuery): Promise<SetSource | undefined> {
@@ -87,8 +93,7 @@ interface Way {
   /** What stands behind `from`, and gives `i`, rows of instances. */
   readonly from: SQL;
   readonly conditions: readonly Condition[];
-  /** `created_at` and `instance_id` by which they are ordered. */
-  readonly order: 'i' | 'w';
+  readonly order: SQL;
   readonly values: SqlValues;
   /** Where the walk ends at the latest; absent: it goes on until the page is full. */
   readonly bound?: number;
@@ -101,34 +106,37 @@ function wayThrough(ctx: ProviderContext, query: CheckedPageQuery, source: SetSo
   return {
     key: `set ${source.key}`,
     from,
-    conditions: [...conditions, ...walkConditions(query), ...rowConditions(query)],
-    order: 'i',
+    conditions: [...conditions, ...walkConditions(ctx, query), ...rowConditions(query)],
+    order: newestFirst('i'),
     values: source.values,
   };
 }
 
 function wayAlong(ctx: ProviderContext, query: CheckedPageQuery): Way {
   const { instances, executions } = ctx.tables;
-  const along = walkConditions(query);
+  const along = walkConditions(ctx, query);
   const rest = rowConditions(query);
   const { status } = query;
   const values = valuesOf(along);
+  const order = (of: 'i' | 'w') => newestFirst(of, query.name !== undefined);
   const key = `walk ${along.map((condition) => condition.key).join()}`;
   if (rest.length === 0 && status === undefined) {
-    return { key, from: sql`${instances} i`, conditions: along, order: 'i', values };
+    return { key, from: sql`${instances} i`, conditions: along, order: order('i'), values };
   }
   const walk = (columns: SQL, bound: number) =>
-    sql`(select ${columns} from ${instances} i ${where(along)} ${newestFirst('i')} limit ${sql.raw(String(bound))})`;
+    sql`(select ${columns} from ${instances} i ${where(along)} ${order('i')} limit ${sql.raw(String(bound))})`;
   if (!isIndexedStatus(status)) {
     const { from, conditions } = withStatus(ctx, query, sql`${walk(sql`i.*`, MAX_WALK)} i`);
-    return { key, from, conditions: [...conditions, ...rest], order: 'i', values, bound: MAX_WALK };
+    return { key, from, conditions: [...conditions, ...rest], order: order('i'), values, bound: MAX_WALK };
   }
   // Only instances that have the status, which an index tells, are read; but for the index of names, which lacks ids.
-  const bound = query.name === undefined ? MAX_INDEX_WALK : MAX_WALK;
-  const from = sql`${walk(sql`i.created_at, i.instance_id`, bound)} w
+  const isNamed = query.name !== undefined;
+  const bound = isNamed ? MAX_WALK : MAX_INDEX_WALK;
+  const walked = [...(isNamed ? ['orchestration_name'] : []), 'created_at', 'instance_id'];
+  const from = sql`${walk(sql.raw(walked.map((column) => `i.${column}`).join(', ')), bound)} w
     join ${executions} x on x.instance_id = w.instance_id and ${statusIs(status)}
     join ${instances} i on i.instance_id = w.instance_id and i.current_execution_id = x.execution_id`;
-  return { key: `${key} of ${status}`, from, conditions: rest, order: 'w', values, bound };
+  return { key: `${key} of ${status}`, from, conditions: rest, order: order('w'), values, bound };
 }
 
 function withStatus(ctx: ProviderContext, query: CheckedPageQuery, rows: SQL) {
@@ -148,10 +156,10 @@ async function whereWalkEnded(
   query: CheckedPageQuery,
   bound: number,
 ): Promise<PagePosition | undefined> {
-  const along = walkConditions(query);
+  const along = walkConditions(ctx, query);
   const statement = ctx.statement(
     `admin: end of walk ${along.map(({ key }) => key).join()} at ${bound}`,
-    () => sql`select i.created_at, i.instance_id from ${ctx.tables.instances} i ${where(along)} ${newestFirst('i')}
+    () => sql`select i.created_at, i.instance_id from ${ctx.tables.instances} i ${where(along)} ${newestFirst('i', query.name !== undefined)}
       limit 2 offset ${sql.raw(String(bound - 1))}`,
     ([createdAt, instance]): PagePosition => ({ createdAt: textCell(createdAt), instance: textCell(instance) }),
   );
@@ -171,15 +179,17 @@ function page(ctx: ProviderContext, tx: Executor, way: Way, limit: number): Prom
     () => sql`select i.instance_id, i.orchestration_name, i.orchestration_version, i.current_execution_id,
         coalesce(e.status, 'Running'), i.created_at, i.updated_at, e.completed_at, i.parent_instance_id,
         ${preview('i.custom_status')}, ${preview('e.output')}
-      from (select i.* from ${from} ${where(conditions)} ${newestFirst(order)} limit ${value('rows')}::bigint) i
+      from (select i.* from ${from} ${where(conditions)} ${order} limit ${value('rows')}::bigint) i
       ${current(ctx)} ${newestFirst('i')}`,
     rowOf,
   );
   return tx.run(statement, { rows: limit + 1, ...values, ...valuesOf(conditions) });
 }
 
-function newestFirst(of: 'i' | 'w'): SQL {
-  return sql`order by ${sql.raw(of)}.created_at desc, ${sql.raw(of)}.instance_id desc`;
+/** Where they all have one name the order may begin with it. */
+function newestFirst(of: 'i' | 'w', byName = false): SQL {
+  const columns = [...(byName ? ['orchestration_name'] : []), 'created_at', 'instance_id'];
+  return sql`order by ${sql.raw(columns.map((column) => `${of}.${column} desc`).join(', '))}`;
 }
 
 function valuesOf(conditions: readonly Condition[]): SqlValues {

@@ -26,7 +26,7 @@ export interface SetSource extends Condition {
 }
 
 /** The conditions that the order of a list follows: they are part of the walk through its index. */
-export function walkConditions(query: CheckedPageQuery): Condition[] {
+export function walkConditions(ctx: ProviderContext, query: CheckedPageQuery): Condition[] {
   const { createdAfterMs, createdBeforeMs, position } = query;
   return [
     ...(createdAfterMs === undefined
@@ -46,8 +46,32 @@ export function walkConditions(query: CheckedPageQuery): Condition[] {
             { afterAt: position.createdAt, afterId: position.instance },
           ),
         ]),
-    ...(query.name === undefined ? [] : [condition('name', sql`i.orchestration_name = ${text('name')}`, { name: query.name })]),
+    ...nameCondition(ctx, query),
   ];
+}
+
+/**
+ * Said as rows, and with the name as the first part of the order, it is the index of names that
+ * fits, and none but it: the one of all instances would be walked along past everything else.
+ */
+function nameCondition(
+  { driver }: ProviderContext,
+  { name, position, createdAfterMs, createdBeforeMs }: CheckedPageQuery,
+): Condition[] {
+  if (name === undefined) return [];
+  // Moments have conditions of their own; here they say where in the index to begin. pg-mem cannot compare rows.
+  const hasRows = driver.kind !== 'pg-mem';
+  const bound = (key: string, than: '<=' | '>=', at: string | undefined) =>
+    at === undefined || !hasRows
+      ? condition(`name${than}`, sql`i.orchestration_name ${sql.raw(than)} ${text('name')}`, { name })
+      : condition(
+          key,
+          sql`(i.orchestration_name, i.created_at) ${sql.raw(than)} (${text('name')}, ${value(key)}::timestamptz)`,
+          { name, [key]: at },
+        );
+  const to = position?.createdAt ?? (createdBeforeMs === undefined ? undefined : moment(createdBeforeMs));
+  const from = createdAfterMs === undefined ? undefined : moment(createdAfterMs);
+  return [bound('nameTo', '<=', to), bound('nameFrom', '>=', from)];
 }
 
 /** The status of the current execution, `e`. */
@@ -75,7 +99,8 @@ export function setSources({ tables }: ProviderContext, query: CheckedPageQuery)
   const { status, parent, idPrefix, customStatusPrefix } = query;
   const sources: SetSource[] = [];
   const add = (key: string, fits: SQL, values: Condition['values']) => {
-    const rows = sql`(select * from ${instances} where ${fits}) i`;
+    // `offset 0` keeps the planner from walking along the order instead, past all that do not fit.
+    const rows = sql`(select * from ${instances} where ${fits} offset 0) i`;
     sources.push({ key, sql: sql`select 1 from ${instances} where ${fits}`, rows, values, isStatus: false });
   };
   if (typeof parent === 'string') add('parent', sql`parent_instance_id = ${text('parent')}`, { parent });
@@ -94,8 +119,10 @@ export function setSources({ tables }: ProviderContext, query: CheckedPageQuery)
     sources.push({
       key: `status ${status}`,
       sql: sql`select 1 from ${executions} x where ${fits}`,
-      rows: sql`${executions} x join ${instances} i on i.instance_id = x.instance_id
-        and i.current_execution_id = x.execution_id and ${fits}`,
+      // `distinct` keeps the planner from beginning at the other end. That it is the current execution is
+      // looked at when the page is read: the index alone says the rest.
+      rows: sql`(select distinct x.instance_id from ${executions} x where ${fits}) x
+        join ${instances} i on i.instance_id = x.instance_id`,
       values: {},
       isStatus: true,
     });

@@ -97,10 +97,10 @@ export class Client extends ManagementClient {
     const [input, options = {}] = args as unknown as [input?: In, options?: StartOptions | undefined];
     const item = typedStartMessage(definition, input, options, this.maxPayloadBytes);
     if (options.ifExists === 'error') {
-      const [state] = await this.readStates([item.instance]);
-      if (state) throw new InstanceExistsError(item.instance, definition.name);
+      if (!(await this.enqueuer.sendStartIfAbsent(item))) throw new InstanceExistsError(item.instance, definition.name);
+    } else {
+      await this.enqueuer.send(item);
     }
-    await this.enqueuer.send(item);
     return new OrchestrationHandle<Out>(this.handles, item.instance);
   }
 

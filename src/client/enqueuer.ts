@@ -2,7 +2,7 @@ import { NaturalBatcher } from '../base/natural-batcher.js';
 import type { Provider, Result } from '../provider/provider.js';
 import { ProviderError } from '../provider/provider-error.js';
 import type { Telemetry } from '../provider/telemetry.js';
-import type { WorkItem } from '../wire/work-item.js';
+import type { WorkItem, WorkItemOf } from '../wire/work-item.js';
 
 /** One statement carries at most so many messages. */
 const MAX_BATCH = 500;
@@ -28,6 +28,16 @@ export class Enqueuer {
     this.provider.activityTransactions?.()?.refuseInside('enqueue_orchestrator_work');
     if (this.telemetry) return this.telemetry.clientCall(item, (stamped) => this.post(stamped));
     return this.post(item);
+  }
+
+  /** Resolves with whether the start was stored; it was not if the instance exists or is about to. @throws as {@link send} */
+  async sendStartIfAbsent(item: WorkItemOf<'StartOrchestration'>): Promise<boolean> {
+    if (!this.telemetry) return this.provider.enqueueStartIfAbsent(item);
+    let isStored = false;
+    await this.telemetry.clientCall(item, async (stamped) => {
+      isStored = await this.provider.enqueueStartIfAbsent(stamped as typeof item);
+    });
+    return isStored;
   }
 
   private async post(item: WorkItem): Promise<void> {

@@ -11,7 +11,9 @@ export interface StartOptions {
   readonly id?: string | undefined;
   /**
    * What happens when the id exists: `use` leaves the instance as it is, with its first
-   * input, and gives its handle; `error` throws an `InstanceExistsError`. @defaultValue `use`
+   * input, and gives its handle; `error` throws an `InstanceExistsError`. Of starts of one id
+   * that all say `error`, one passes, whatever their processes; a start that waits in the queue
+   * exists, too. @defaultValue `use`
    */
   readonly ifExists?: 'use' | 'error' | undefined;
   /** Absent: the definition's; if it has none, what the registry's policy names, as a rule the latest. */

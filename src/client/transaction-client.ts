@@ -26,8 +26,8 @@ export class TransactionClient {
   /**
    * Starts an instance of a definition and gives its handle, which finds the instance after
    * the commit. With `ifExists: 'error'` a start that waits in the queue exists, too, also
-   * one of this transaction; of two transactions at the same time both may start, and the
-   * first input stands.
+   * one of this transaction; other starts that say so wait until this transaction ends. At
+   * REPEATABLE READ and above, what was committed after its first statement is not seen.
    * @throws as `client.start`; TransactionEndedError
    */
   async start<In, Out>(
@@ -36,10 +36,12 @@ export class TransactionClient {
   ): Promise<OrchestrationHandle<Out>> {
     const [input, options = {}] = args as unknown as [input?: In, options?: StartOptions | undefined];
     const item = typedStartMessage(definition, input, options, this.maxPayloadBytes);
-    if (options.ifExists === 'error' && (await this.scope.instanceExists(item.instance))) {
-      throw new InstanceExistsError(item.instance, definition.name);
+    if (options.ifExists === 'error') {
+      const isNew = await this.scope.enqueueStartIfAbsent(item);
+      if (!isNew) throw new InstanceExistsError(item.instance, definition.name);
+    } else {
+      await this.scope.enqueueForOrchestrator([{ item }]);
     }
-    await this.scope.enqueueForOrchestrator([{ item }]);
     return new OrchestrationHandle<Out>(this.handles, item.instance);
   }
 

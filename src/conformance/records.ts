@@ -13,7 +13,10 @@ const STAMP_MS = 1_800_000_000_000;
 
 type Fields<T> = Partial<Omit<T, 'kind'>>;
 
-export function startItem(instance: string, fields: Fields<WorkItemOf<'StartOrchestration'>> = {}): WorkItem {
+export function startItem(
+  instance: string,
+  fields: Fields<WorkItemOf<'StartOrchestration'>> = {},
+): WorkItemOf<'StartOrchestration'> {
   return {
     kind: 'StartOrchestration',
     instance,

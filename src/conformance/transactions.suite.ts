@@ -80,6 +80,52 @@ export const transactions = checkGroup('commits and scopes', (check) => {
     await t.renewWork(kept, 1_000);
   });
 
+  check('XR-13/if-absent', 'a start if absent sees its own transaction, and is undone by the rollback', async (t) => {
+    await t.create('there');
+    await rolledBack(t, async (scope) => {
+      t.expect(await scope.enqueueStartIfAbsent(startItem('there'))).toBe(false);
+      t.expect(await scope.enqueueStartIfAbsent(startItem('new'))).toBe(true);
+      t.expect(await scope.enqueueStartIfAbsent(startItem('new'))).toBe(false);
+    });
+    await t.expectNothingReady();
+    t.expect(await t.provider.enqueueStartIfAbsent(startItem('new'))).toBe(true);
+    await t.take('new');
+  });
+
+  for (const { ends, outcome, isStarted } of [
+    { ends: 'commits', outcome: 'committed', isStarted: false },
+    { ends: 'rolls back', outcome: 'rolled-back', isStarted: true },
+  ]) {
+    check(
+      `XR-13/if-absent-${outcome}`,
+      `a start if absent waits for the transaction of another, which ${ends}`,
+      async (t) => {
+        const foreign = await t.need('openTransaction')();
+        const { run } = t.need('userTransactions');
+        let other: Promise<boolean> | undefined;
+        try {
+          await foreign.run('lock table orchestrator_queue in share mode');
+          const first = run(async (tx) => {
+            const isFirst = await t.provider.within(tx).enqueueStartIfAbsent(startItem('x', { input: '"first"' }));
+            if (ends === 'rolls back') throw new Rollback();
+            return isFirst;
+          }).catch((error: unknown) => error instanceof Rollback || Promise.reject(error));
+          await foreign.untilWaiting(1);
+          other = t.provider.enqueueStartIfAbsent(startItem('x', { input: '"other"' }));
+          other.catch(() => undefined);
+          await foreign.untilWaiting(2);
+          await foreign.rollback();
+          t.expect(await first).toBe(true);
+        } finally {
+          await foreign.rollback();
+        }
+        t.expect(await other).toBe(isStarted);
+        t.expect((await t.take('x')).messages).toEqual([startItem('x', { input: isStarted ? '"other"' : '"first"' })]);
+        await t.expectNothingReady();
+      },
+    );
+  }
+
   check('XR-13/savepoint', 'a scope works inside a savepoint', async (t) => {
     const { run, savepoint } = t.need('userTransactions');
     await run(async (tx) => {
@@ -122,6 +168,8 @@ export const transactions = checkGroup('commits and scopes', (check) => {
     t.expect(outcome instanceof TransactionEndedError).toBe(true);
     const worker = await scope?.enqueueForWorker([activityItem('x', 2)]).catch((error: unknown) => error);
     t.expect(worker instanceof TransactionEndedError).toBe(true);
+    const start = await scope?.enqueueStartIfAbsent(startItem('too-late')).catch((error: unknown) => error);
+    t.expect(start instanceof TransactionEndedError).toBe(true);
     await t.take('in-time');
     await t.expectNothingReady();
     await t.expectNoWork();

@@ -37,6 +37,7 @@ const OPERATIONS: Readonly<Partial<Record<keyof Provider, Operation>>> = {
   renewWorkItemLocks: { batch: 'parameters', renews: 'activity' },
   enqueueForOrchestrator: { batch: 'parameters' },
   enqueueForWorker: { batch: 'parameters' },
+  enqueueStartIfAbsent: {},
   loadHistory: {},
   due: { isPoll: true },
   read: {},

@@ -194,7 +194,13 @@ class OpenTelemetry implements Telemetry {
         return this.clientCall(element.item, (item) => scope.enqueueForOrchestrator([{ ...element, item }]));
       },
       enqueueForWorker: (items) => scope.enqueueForWorker(items),
-      instanceExists: (instance) => scope.instanceExists(instance),
+      enqueueStartIfAbsent: async (start) => {
+        let isAdded = false;
+        await this.clientCall(start, async (item) => {
+          isAdded = await scope.enqueueStartIfAbsent(item as typeof start);
+        });
+        return isAdded;
+      },
       ackWorkItems: (elements) => scope.ackWorkItems(elements),
     };
   }

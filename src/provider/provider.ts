@@ -1,6 +1,6 @@
 import type { SemVer } from '../wire/compat-version.js';
 import type { HistoryEvent } from '../wire/event.js';
-import type { WorkItem } from '../wire/work-item.js';
+import type { WorkItem, WorkItemOf } from '../wire/work-item.js';
 import type { ActivityTransactions } from './activity-transactions.js';
 import type { ProviderAdmin } from './admin.js';
 import type { LockThread, LockThreadOptions } from './lock-thread.js';
@@ -177,8 +177,12 @@ export interface TransactionScope {
   enqueueForOrchestrator(elements: readonly EnqueueForOrchestrator[]): Promise<void>;
   /** @throws TransactionEndedError, ProviderError */
   enqueueForWorker(items: readonly WorkItem[]): Promise<void>;
-  /** Whether there is such an instance, or a start of it waits, as this transaction sees it. @throws TransactionEndedError, ProviderError */
-  instanceExists(instance: string): Promise<boolean>;
+  /**
+   * As {@link Provider.enqueueStartIfAbsent}: other such starts of the id wait until this
+   * transaction ends. At REPEATABLE READ and above, what was committed after the transaction's
+   * first statement is not seen. @throws TransactionEndedError, ProviderError
+   */
+  enqueueStartIfAbsent(item: WorkItemOf<'StartOrchestration'>): Promise<boolean>;
   /** `false` for an element whose lock is lost: roll back then. @throws TransactionEndedError, ProviderError */
   ackWorkItems(
     elements: readonly (WorkItemLock & { readonly completion?: WorkItem | undefined })[],
@@ -227,6 +231,15 @@ export interface Provider {
 
   enqueueForOrchestrator(elements: readonly EnqueueForOrchestrator[]): Promise<Result[]>;
   enqueueForWorker(items: readonly WorkItem[]): Promise<Result[]>;
+  /**
+   * Enqueues a start unless its instance exists or a start of it waits in the queue, and says
+   * whether it did. Of any number of such calls for one id at the same time, in any number of
+   * processes, one does; those inside a transaction of an application keep the others waiting
+   * until it ends. Starts by `enqueueForOrchestrator` do not take part: they are seen once they
+   * are committed. Not a batch, because each may have to wait for somebody else.
+   * @throws ProviderError
+   */
+  enqueueStartIfAbsent(item: WorkItemOf<'StartOrchestration'>): Promise<boolean>;
 
   /** Full history and snapshot under a lock that is held, for a caller whose tail did not fit. */
   loadHistory(lock: OrchestrationLock): Promise<LoadedHistory>;
@@ -251,7 +264,8 @@ export interface Provider {
   due(): Promise<Due>;
   /**
    * Calls back when a queue may have work; returns the unsubscription. "Look", never "one
-   * item". A listener that answers `true` takes the work at once, so that other processes
+   * item". Every operation of this provider after which something is due calls it before it
+   * answers; nothing else wakes the dispatchers of this process at once. A listener that answers `true` takes the work at once, so that other processes
    * need not be told of what this one has enqueued. `isFromElsewhere` says that another
    * process enqueued it, and that all that listen were told.
    */

@@ -153,6 +153,10 @@ function codecOperations(provider: Provider, codec: PayloadCodec, logger: Logger
       ),
     enqueueForWorker: (items: readonly WorkItem[]) =>
       eachEncoded('enqueue_worker_work', items, encodeItem, (encoded) => provider.enqueueForWorker(encoded)),
+    enqueueStartIfAbsent: (item) =>
+      guarded('enqueue_start_if_absent', async () =>
+        provider.enqueueStartIfAbsent((await encodeItem(item)) as typeof item),
+      ),
     async loadHistory(lock: OrchestrationLock) {
       const loaded = await provider.loadHistory(lock);
       return guarded('load_history', async () => ({

@@ -20,7 +20,11 @@ export function codecScope(scope: TransactionScope, coder: Coder): TransactionSc
         (encoded) => scope.enqueueForOrchestrator(encoded),
       ),
     enqueueForWorker: async (items) => together(items.map(encode), (encoded) => scope.enqueueForWorker(encoded)),
-    instanceExists: (instance) => scope.instanceExists(instance),
+    enqueueStartIfAbsent: async (item) => {
+      const encoded = coder.encode(item, mapWorkItem, item.instance);
+      const send = (ready: WorkItem) => scope.enqueueStartIfAbsent(ready as typeof item);
+      return encoded instanceof Promise ? encoded.then(send) : send(encoded);
+    },
     ackWorkItems: async (elements) =>
       together(
         elements.map((element) =>

@@ -1,6 +1,6 @@
 import { PACKAGE_VERSION } from '../../base/package-version.js';
 import type { HistoryEvent } from '../../wire/event.js';
-import type { WorkItem } from '../../wire/work-item.js';
+import type { WorkItem, WorkItemOf } from '../../wire/work-item.js';
 import type { ProviderAdmin } from '../admin.js';
 import type { ScheduleStore } from '../schedules.js';
 import { announcingAdmin } from '../announcing-admin.js';
@@ -36,6 +36,7 @@ import { ackWorkItems } from './operations/ack-work-items.js';
 import { due } from './operations/due.js';
 import { enqueueForOrchestrator } from './operations/enqueue-for-orchestrator.js';
 import { enqueueForWorker } from './operations/enqueue-for-worker.js';
+import { enqueueStartIfAbsent } from './operations/enqueue-start-if-absent.js';
 import { fetchOrchestrationItems } from './operations/fetch-orchestration-items.js';
 import { fetchWorkItems } from './operations/fetch-work-items.js';
 import { getCustomStatus } from './operations/get-custom-status.js';
@@ -164,6 +165,10 @@ export class DrizzleProvider implements Provider {
 
   enqueueForWorker(items: readonly WorkItem[]) {
     return enqueueForWorker(this.ctx, items);
+  }
+
+  enqueueStartIfAbsent(item: WorkItemOf<'StartOrchestration'>) {
+    return enqueueStartIfAbsent(this.ctx, item);
   }
 
   loadHistory(lock: OrchestrationLock) {

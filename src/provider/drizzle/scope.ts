@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
+import { notifyChannel } from '../../schema/notify-channel.js';
 import { TransactionEndedError, UnsupportedError } from '../provider-error.js';
 import type { QueueName } from '../provider.js';
 import type { ProviderContext } from './context.js';
@@ -100,8 +101,20 @@ export class CallerTransaction {
   }
 
   /** Wakes this process after the commit, where nobody else would tell it. */
-  wakeAtCommit(queue: QueueName): void {
+  private wakeAtCommit(queue: QueueName): void {
     this.executor.onCommit?.(() => this.ctx.wake(queue));
+  }
+
+  /** Delivered at the caller's commit, to this process as well: nobody else learns of that commit. */
+  notify(operation: string, queue: QueueName): Promise<undefined[]> {
+    this.wakeAtCommit(queue);
+    const statement = this.ctx.statement(
+      'scope: notify',
+      () => sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')}) where ${isInScope}`,
+      noRow,
+    );
+    const values = { channel: notifyChannel(this.ctx.schema), payload: queue === 'orchestrator' ? 'o' : 'w' };
+    return this.run(operation, statement, values);
   }
 
   /** The transaction was found to be over; nothing is sent any more. */
@@ -115,23 +128,6 @@ export class CallerTransaction {
       `${operation}: nothing was written, because the transaction belongs to another database than this provider's ` +
         `(schema "${this.ctx.schema}"); begin it on the database that the provider was opened on`,
     );
-  }
-
-  /** Whether the instance exists, or a start of it waits, as this transaction sees it. */
-  async instanceExists(instance: string): Promise<boolean> {
-    const operation = 'instance_exists';
-    const { instances, orchestratorQueue } = this.ctx.tables;
-    const statement = this.ctx.statement(
-      'scope: instance exists',
-      () => sql`select exists (select from ${instances} where instance_id = ${sql.placeholder('instance')})
-          or exists (select from ${orchestratorQueue} where instance_id = ${sql.placeholder('instance')}
-            and work_item like '{"StartOrchestration"%')
-        where ${isInScope}`,
-      ([exists]) => booleanCell(exists),
-    );
-    const [exists] = await this.run(operation, statement, { instance });
-    if (exists === undefined) throw this.ended(operation);
-    return exists;
   }
 
   /** @throws TransactionEndedError when the scope's transaction is over */

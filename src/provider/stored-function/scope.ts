@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
-import { notifyChannel } from '../../schema/notify-channel.js';
-import type { WorkItem } from '../../wire/work-item.js';
+import type { WorkItem, WorkItemOf } from '../../wire/work-item.js';
 import type { ProviderContext } from '../drizzle/context.js';
 import type { SqlValues } from '../drizzle/executor.js';
 import { prepareWorkAck, refuseWorkAck, type WorkAck } from '../drizzle/operations/ack-work-statement.js';
 import { orchestratorRow, visibleAtMs, workerRow } from '../drizzle/operations/queue-rows.js';
 import { refuseOrchestratorItem, refuseWorkerItem } from '../drizzle/operations/refusal.js';
+import { startInScope } from '../drizzle/operations/scope/start-in-scope.js';
 import type { ScopeOptions } from '../drizzle/operations/scope/transaction-scope.js';
 import { tokensOnce } from '../drizzle/operations/settle-batch.js';
 import { CallerTransaction, isInScope } from '../drizzle/scope.js';
@@ -56,8 +56,9 @@ class StoredFunctionScope implements TransactionScope {
     );
   }
 
-  instanceExists(instance: string): Promise<boolean> {
-    return this.transaction.instanceExists(instance);
+  /** No function does that: the same statements as `DrizzleProvider`'s. */
+  enqueueStartIfAbsent(item: WorkItemOf<'StartOrchestration'>): Promise<boolean> {
+    return startInScope(this.ctx, this.transaction, item);
   }
 
   async ackWorkItems(elements: readonly WorkAck[]): Promise<boolean[]> {
@@ -70,7 +71,7 @@ class StoredFunctionScope implements TransactionScope {
       isFirst(element) ? this.run(name, this.ackStatement(), ackWorkValues(prepareWorkAck(element), nowMs)) : undefined,
     );
     const completes = !this.options.acksSilently && elements.some(({ completion }) => completion !== undefined);
-    const notified = completes ? this.notify(name, 'orchestrator') : undefined;
+    const notified = completes ? this.transaction.notify(name, 'orchestrator') : undefined;
     for (const one of [...calls, notified]) one?.catch(() => {});
     const acked: boolean[] = [];
     for (const one of calls) {
@@ -91,7 +92,7 @@ class StoredFunctionScope implements TransactionScope {
       noRow,
     );
     const running = calls.map((values) => this.run(name, statement, values));
-    const notified = due && this.notify(name, due);
+    const notified = due && this.transaction.notify(name, due);
     for (const one of [...running, notified]) one?.catch(() => {});
     for (const one of running) {
       // No row: the transaction is over. Then postgres-js may never answer the statements behind it.
@@ -109,18 +110,6 @@ class StoredFunctionScope implements TransactionScope {
           and ${isInScope}`,
       noRow,
     );
-  }
-
-  /** Delivered at the caller's commit, to this process as well: nobody else learns of that commit. */
-  private notify(operation: string, queue: QueueName): Promise<undefined[]> {
-    this.transaction.wakeAtCommit(queue);
-    const statement = this.ctx.statement(
-      'scope: notify',
-      () => sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')}) where ${isInScope}`,
-      noRow,
-    );
-    const values = { channel: notifyChannel(this.ctx.schema), payload: queue === 'orchestrator' ? 'o' : 'w' };
-    return this.transaction.run(operation, statement, values);
   }
 
   private async run(operation: string, statement: Statement<undefined>, values: SqlValues): Promise<undefined[]> {

@@ -140,6 +140,7 @@ const CALLS: ReadonlySet<string> = new Set<keyof Provider>([
   'renewWorkItemLocks',
   'enqueueForOrchestrator',
   'enqueueForWorker',
+  'enqueueStartIfAbsent',
   'loadHistory',
   'due',
   'renewSessionLock',

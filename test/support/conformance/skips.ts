@@ -8,6 +8,8 @@ export const oneConnection: Skips = {
   'XR-7': noSecondConnection,
   'XR-9/large': noSecondConnection,
   'XR-10': noSecondConnection,
+  'XR-13/if-absent-committed': noSecondConnection,
+  'XR-13/if-absent-rolled-back': noSecondConnection,
   'XR-12': { trap: 'T-35', reason: 'there is no network between provider and database' },
 };
 

@@ -1,12 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { notifyChannel } from '../../../../schema/notify-channel.js';
-import type { WorkItem } from '../../../../wire/work-item.js';
+import type { WorkItem, WorkItemOf } from '../../../../wire/work-item.js';
 import type { EnqueueForOrchestrator, QueueName, TransactionScope } from '../../../provider.js';
 import type { ProviderError } from '../../../provider-error.js';
 import type { ProviderContext } from '../../context.js';
 import type { SqlValues } from '../../executor.js';
 import { CallerTransaction, isInScope } from '../../scope.js';
-import { noRow, textCell } from '../../statement.js';
+import { textCell } from '../../statement.js';
 import { ackWorkStatement, ackWorkValues, prepareWorkAck, refuseWorkAck, type WorkAck } from '../ack-work-statement.js';
 import {
   insertIntoOrchestratorQueue,
@@ -19,6 +18,7 @@ import {
 } from '../queue-rows.js';
 import { refuseOrchestratorItem, refuseWorkerItem } from '../refusal.js';
 import { tokensOnce } from '../settle-batch.js';
+import { startInScope } from './start-in-scope.js';
 
 /**
  * The enqueues and `ackWorkItems` as part of the caller's transaction (provider.md
@@ -70,8 +70,8 @@ class DrizzleTransactionScope implements TransactionScope {
     });
   }
 
-  instanceExists(instance: string): Promise<boolean> {
-    return this.transaction.instanceExists(instance);
+  enqueueStartIfAbsent(item: WorkItemOf<'StartOrchestration'>): Promise<boolean> {
+    return startInScope(this.ctx, this.transaction, item);
   }
 
   async ackWorkItems(elements: readonly WorkAck[]): Promise<boolean[]> {
@@ -87,7 +87,7 @@ class DrizzleTransactionScope implements TransactionScope {
     );
     const acked = this.transaction.run(operation, statement, ackWorkValues(acks, this.ctx.clock.nowMs()));
     const notifies = !this.options.acksSilently && acks.some(({ completion }) => completion);
-    const notified = notifies ? this.notify(operation, 'orchestrator') : undefined;
+    const notified = notifies ? this.transaction.notify(operation, 'orchestrator') : undefined;
     notified?.catch(() => {});
     const gone = new Set(await acked);
     // Nothing found: the locks are lost, or the transaction is over.
@@ -103,23 +103,11 @@ class DrizzleTransactionScope implements TransactionScope {
       ([id]) => textCell(id),
     );
     const added = this.transaction.run(operation, statement, values);
-    const notified = notifies ? this.notify(operation, queue) : undefined;
+    const notified = notifies ? this.transaction.notify(operation, queue) : undefined;
     notified?.catch(() => {});
     // Nothing added: the transaction is over. Then postgres-js may never answer the second statement.
     if ((await added).length === 0) throw this.transaction.ended(operation);
     await notified;
-  }
-
-  /** Delivered at the caller's commit, to this process as well: nobody else learns of that commit. */
-  private notify(operation: string, queue: QueueName): Promise<unknown> {
-    this.transaction.wakeAtCommit(queue);
-    const statement = this.ctx.statement(
-      'scope: notify',
-      () => sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')}) where ${isInScope}`,
-      noRow,
-    );
-    const values = { channel: notifyChannel(this.ctx.schema), payload: queue === 'orchestrator' ? 'o' : 'w' };
-    return this.transaction.run(operation, statement, values);
   }
 }
 

@@ -1,0 +1,80 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { WorkItemOf } from '../../../wire/work-item.js';
+import type { ProviderContext } from '../context.js';
+import type { SqlValues } from '../executor.js';
+import { noRow, type Statement, textCell } from '../statement.js';
+import { inTransaction } from '../transaction.js';
+import { insertIntoOrchestratorQueue, type OrchestratorRow, orchestratorRow, orchestratorRows } from './queue-rows.js';
+import { refuseOrchestratorItem } from './refusal.js';
+
+export const START_IF_ABSENT = 'enqueue_start_if_absent';
+
+/**
+ * Enqueues a start unless its instance exists or a start of it waits: a lock that all such
+ * starts of the id take, and in a later statement, which sees what the last holder
+ * committed, the look and the insertion in one.
+ * @returns whether it was enqueued
+ * @throws ProviderError
+ */
+export async function enqueueStartIfAbsent(
+  ctx: ProviderContext,
+  item: WorkItemOf<'StartOrchestration'>,
+): Promise<boolean> {
+  const refusal = refuseOrchestratorItem(START_IF_ABSENT, item);
+  if (refusal) throw refusal;
+  const row = orchestratorRow(item);
+  const added = await inTransaction(ctx, START_IF_ABSENT, async (tx, nowMs) => {
+    const values = startValues(ctx, row, nowMs);
+    const [, rows] = await Promise.all([
+      tx.run(lockOfStart(ctx), values),
+      tx.runLast(insertUnlessStarted(ctx), values),
+    ]);
+    return rows.length > 0;
+  });
+  if (added) ctx.wake('orchestrator');
+  return added;
+}
+
+const value = (name: string) => sql.placeholder(name);
+
+/**
+ * Waits for the transactions that start the same id, and keeps later ones waiting until the
+ * end of this one. Keys of two numbers are apart from native's, which have one: nobody who
+ * fetches the instance waits, or finds it taken. One row, unless `where` keeps it out.
+ */
+export function lockOfStart(ctx: ProviderContext, where?: SQL): Statement<undefined> {
+  return ctx.statement(
+    `start if absent: lock${where ? ' in scope' : ''}`,
+    () => sql`select pg_advisory_xact_lock(hashtext('ddz.start'), hashtext(${value('startKey')}::text))
+      ${where ? sql`where ${where}` : sql``}`,
+    noRow,
+  );
+}
+
+/**
+ * The start, if there is neither an instance of its id nor a start that waits. By the index
+ * on the instance; rows of other kinds are read only where no instance is there yet.
+ */
+export function insertUnlessStarted(ctx: ProviderContext, where?: SQL): Statement<string> {
+  const { instances, orchestratorQueue } = ctx.tables;
+  const isAbsent = sql`not exists (select 1 from ${instances} where instance_id = ${value('instance')}::text)
+    and not exists (select 1 from ${orchestratorQueue} where instance_id = ${value('instance')}::text
+      and work_item like '{"StartOrchestration"%')`;
+  return ctx.statement(
+    `start if absent: insert${where ? ' in scope' : ''}`,
+    () => sql`with added as (
+        ${insertIntoOrchestratorQueue(ctx, sql`where ${isAbsent} ${where ? sql`and ${where}` : sql``}`)} returning id
+      ) select id::text from added`,
+    ([id]) => textCell(id),
+  );
+}
+
+/** The values of {@link lockOfStart} and {@link insertUnlessStarted}. */
+export function startValues(ctx: ProviderContext, row: OrchestratorRow, nowMs: number): SqlValues {
+  return {
+    ...orchestratorRows([row], nowMs),
+    instance: row.instance,
+    // Advisory keys know no schemas.
+    startKey: `${ctx.schema}/${row.instance}`,
+  };
+}

@@ -12,10 +12,21 @@ const [outcomesFile, ...programs] = process.argv.slice(2);
 
 // Most of the time that an empty database takes is the making of a cluster: it is made once, and copied.
 const create = PGlite.create.bind(PGlite);
-const first = await create();
-const emptyCluster = await first.dumpDataDir('none');
-await first.close();
-PGlite.create = (...args) => (args[0] === undefined ? create({ loadDataDir: emptyCluster }) : create(...args));
+let emptyCluster;
+PGlite.create = async (...args) => {
+  if (args[0] !== undefined) return create(...args);
+  emptyCluster ??= makeCluster();
+  return create({ loadDataDir: await emptyCluster });
+};
+
+async function makeCluster() {
+  const first = await create();
+  try {
+    return await first.dumpDataDir('none');
+  } finally {
+    await first.close();
+  }
+}
 
 const outcomes = {};
 for (const program of programs) {

@@ -24,7 +24,6 @@ beforeAll(async () => {
   provider = await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
   client = new Client(provider);
   runtime = new Runtime(provider, { logger: silentLogger, logLevel: 'off' });
-  // eslint-disable-next-line require-yield -- it ends at once
   runtime.registerOrchestration('Hello', function* (_ctx: OrchestrationContext, input: unknown): Steps {
     return input;
   });

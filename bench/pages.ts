@@ -1,6 +1,7 @@
 /**
  * Pages of instances on a million of them: the time of any page of any filter, and the cost
- * of counts by status. Goal: p95 of at most 100 ms. Run on a server that may be filled:
+ * of counts by status. Goal: p95 of at most 100 ms. Run on a server that may be filled; what was
+ * filled stays in the schema `ddz_bench_pages`, and is used by the next run:
  *
  *     DATABASE_URL=postgres://… npx tsx bench/pages.ts [--quick]
  */

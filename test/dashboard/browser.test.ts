@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { findChromium, launchOptions } from '../../scripts/chromium.js';
+import { type Clock, sleepReal } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { Client } from '../../src/client/client.js';
 import { startDashboard, type RunningDashboard } from '../../src/dashboard/start-dashboard.js';
@@ -19,12 +20,21 @@ const TOKEN = 'a-token-of-32-characters-for-you';
 /** Breaks out of text, of attributes, of comments and of scripts, and says so. */
 const EVIL = `"'><img src=x onerror="window.xss=1"><script>window.xss=1</script>`;
 
+const HURRY = 5;
+/** Paces the looks of the dashboard: a page would wait a second, or five, for what has happened already. */
+const hurried: Clock = {
+  nowMs: () => Math.floor(performance.now() * HURRY),
+  sleep: (ms, signal) => sleepReal(ms / HURRY, signal),
+};
+
 describeBrowser(`in a browser${reason}`, () => {
   let provider: DrizzleProvider;
   let runtime: Runtime;
   let client: Client;
   let dashboard: RunningDashboard;
   let browser: Browser;
+  /** One for all tests but those that need another window: files and compiled scripts stay in its cache. */
+  let context: BrowserContext;
   let page: Page;
   /** What the page complained about: scripts that failed, files that the policy refused. */
   let complaints: string[];
@@ -78,8 +88,9 @@ describeBrowser(`in a browser${reason}`, () => {
       },
     });
     await runtime.start();
-    dashboard = await startDashboard({ provider, port: 0, logger: silentLogger });
+    dashboard = await startDashboard({ provider, port: 0, clock: hurried, logger: silentLogger });
     browser = await chromium.launch({ ...launchOptions, ...(executablePath === undefined ? {} : { executablePath }) });
+    context = await newContext();
     await client.startOrchestration('order-1', 'Order', { customer: 'mira' });
     await client.startOrchestration('failed-1', 'Fails');
     await client.startOrchestration('waits-1', 'Waits');
@@ -96,17 +107,19 @@ describeBrowser(`in a browser${reason}`, () => {
   });
   beforeEach(async () => {
     complaints = [];
-    page = await open();
+    page = await open(context);
   });
   afterEach(async () => {
     expect(await page.evaluate('window.xss')).toBeUndefined();
-    await page.context().close();
+    await page.close();
     expect(complaints).toEqual([]);
   });
 
-  async function open(options: BrowserContextOptions = {}): Promise<Page> {
-    const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
-    const opened = await context.newPage();
+  const newContext = (options: BrowserContextOptions = {}) =>
+    browser.newContext({ reducedMotion: 'reduce', ...options });
+
+  async function open(within: BrowserContext): Promise<Page> {
+    const opened = await within.newPage();
     opened.setDefaultTimeout(20_000);
     opened.on('pageerror', (error) => complaints.push(error.message));
     opened.on('console', (message) => {
@@ -253,7 +266,14 @@ describeBrowser(`in a browser${reason}`, () => {
   });
 
   test('refused without the token; the token opens the page that was asked for', async () => {
-    const guarded = await startDashboard({ provider, port: 0, token: TOKEN, readOnly: true, logger: silentLogger });
+    const guarded = await startDashboard({
+      provider,
+      port: 0,
+      token: TOKEN,
+      readOnly: true,
+      clock: hurried,
+      logger: silentLogger,
+    });
     await go('instance?id=waits-1', guarded.url);
     await page.getByLabel('Token').fill('not the token');
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -324,11 +344,12 @@ describeBrowser(`in a browser${reason}`, () => {
     expect(await ground()).toBe(dark);
     await page.reload();
     expect(await ground()).toBe(dark);
+    await page.evaluate('localStorage.clear()'); // the others are not meant by that choice
   });
 
   test('at phone width nothing has to be scrolled sideways', async () => {
-    await page.context().close();
-    page = await open({ viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true });
+    await page.close();
+    page = await open(await newContext({ viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true }));
     const id = `a-very-long-id-without-a-break-${'x'.repeat(150)}`;
     await client.startOrchestration(id, 'Order', { key: 'y'.repeat(400) });
     for (const path of ['', 'instances', 'instances?since=24h']) {
@@ -351,7 +372,7 @@ describeBrowser(`in a browser${reason}`, () => {
     const target = databaseUrl();
     const proxy = await CuttingProxy.open(target);
     const distant = await DrizzleProvider.connect(proxy.url, { schema, logger: silentLogger });
-    const other = await startDashboard({ provider: distant, port: 0, logger: silentLogger });
+    const other = await startDashboard({ provider: distant, port: 0, clock: hurried, logger: silentLogger });
     await go('instances', other.url);
     await page.getByRole('link', { name: 'failed-1' }).waitFor();
     await proxy.close();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 import { silentLogger } from '../../src/base/logger.js';
 import { Client } from '../../src/client/client.js';
@@ -28,6 +29,11 @@ const mirror: PayloadCodec = {
 const answer = event<string>('answer');
 const echo = activity('echo', (_ctx, text: string) => `${text}, echoed`);
 const child = orchestration('child', async (ctx, text: string) => ctx.call(echo, `${text} of the child`));
+const rounds = orchestration('rounds', async (ctx, seen: string[]): Promise<string[]> => {
+  ctx.status.set(`${MARKER} listens for ${seen.length}`);
+  const all = [...seen, await ctx.waitForEvent<string>('raised')];
+  return all.length > 2 ? all : ctx.continueAsNew(all);
+});
 const everything = orchestration('everything', async (ctx, text: string) => {
   ctx.status.set(`${text} as status`);
   ctx.kv.set('key', `${text} as value`);
@@ -50,7 +56,7 @@ describe('a store with a codec', () => {
 
   async function running<T>(provider: Provider, use: (client: Client) => Promise<T>): Promise<T> {
     const runtime = new Runtime(provider, { logger: silentLogger, warmInstances: 0, dispatcherPollIntervalMs: 5 });
-    runtime.register(echo, child, everything);
+    runtime.register(echo, child, rounds, everything);
     await runtime.start();
     try {
       return await use(new Client(provider));
@@ -101,6 +107,47 @@ describe('a store with a codec', () => {
     expect((await store.read('all')).length).toBe((await provider.read('all')).length);
   });
 
+  test('raised events, continue-as-new, schedules, and starts in a transaction make the round trip', async () => {
+    const provider = withCodec(store, mirror);
+    const pool = new pg.Pool({ connectionString: databaseUrl(), max: 1 });
+    const output = await running(provider, async (client) => {
+      await drizzle(pool).transaction(async (tx) => {
+        const within = client.withTransaction(tx);
+        await within.start(rounds, [`${MARKER} input`], { id: 'rounds', ifExists: 'error' });
+        await within.start(child, `${MARKER} beside`, { id: 'beside-rounds' });
+      });
+      await expect(client.start(rounds, [], { id: 'rounds', ifExists: 'error' })).rejects.toThrow('exists already');
+      await client.start(child, `${MARKER} once`, { id: 'once', ifExists: 'error' });
+      let seen = 0;
+      for (const round of ['first', 'second']) {
+        const status = await client.waitForStatusChange('rounds', seen, 5, 60_000);
+        seen = status.customStatusVersion ?? 0;
+        expect(status.customStatus).toContain(`${MARKER} listens`);
+        await client.raiseEvent('rounds', 'raised', `${MARKER} ${round}`);
+      }
+      await client.schedules.create({
+        id: 'scheduled',
+        orchestration: child,
+        input: `${MARKER} scheduled`,
+        everyMs: 86_400_000,
+      });
+      expect(await client.schedules.get('scheduled')).toMatchObject({ input: `${MARKER} scheduled` });
+      expect((await readable()).found).toEqual({});
+      const fired = await client.schedules.trigger('scheduled');
+      return [
+        await client.handle(rounds, 'rounds').result(),
+        await client.handle(child, 'beside-rounds').result(),
+        await client.handle(child, 'once').result(),
+        await client.handle(child, fired).result(),
+      ];
+    }).finally(() => pool.end());
+    expect(output).toEqual([
+      [`${MARKER} input`, `${MARKER} first`, `${MARKER} second`],
+      ...['beside', 'once', 'scheduled'].map((what) => `${MARKER} ${what} of the child, echoed`),
+    ]);
+    expect((await readable()).found).toEqual({});
+  });
+
   test('what was stored before there was a codec is read as it is', async () => {
     await new Client(store).start(child, 'plain', { id: 'before' });
     const output = await running(withCodec(store, mirror), (client) => client.handle(child, 'before').result());
@@ -122,6 +169,29 @@ describe('a store with a codec', () => {
     expect(message).toContain("orchestration 'child'");
     expect(message).toContain("instance 'refused'");
     expect(message).not.toContain(MARKER);
+    const client = new Client(broken);
+    const pool = new pg.Pool({ connectionString: databaseUrl(), max: 1 });
+    const doors: Readonly<Record<string, () => Promise<unknown>>> = {
+      'a start if absent': () => client.start(child, MARKER, { id: 'refused', ifExists: 'error' }),
+      'a raised event': () => client.raiseEvent('refused', 'raised', MARKER),
+      'a message': () => client.enqueueEvent('refused', 'mailbox', MARKER),
+      'a start in a transaction': () =>
+        drizzle(pool).transaction((tx) => client.withTransaction(tx).start(child, MARKER, { id: 'refused' })),
+      'a start if absent in a transaction': () =>
+        drizzle(pool).transaction((tx) =>
+          client.withTransaction(tx).start(child, MARKER, { id: 'refused', ifExists: 'error' }),
+        ),
+      'a schedule': () =>
+        client.schedules.create({ id: 'refused', orchestration: child, input: MARKER, everyMs: 86_400_000 }),
+    };
+    for (const [door, call] of Object.entries(doors)) {
+      const { message: text } = (await call().catch((reason: unknown) => reason)) as Error;
+      expect(`${door}: ${text}`).toContain("'refused'");
+      expect(`${door}: ${text}`).toContain("codec 'mirror'");
+      expect(`${door}: ${text}`).not.toContain(MARKER);
+    }
+    await pool.end();
+    expect(await new Client(store).schedules.list()).not.toContainEqual(expect.objectContaining({ id: 'refused' }));
     expect((await new Client(store).getStatus('refused')).status).toBe('NotFound');
     expect(await store.due()).toMatchObject({ orchestrator: false });
   });

@@ -305,6 +305,57 @@ test('40001 of a real conflict: two serializable activities, the second runs aga
   }
 });
 
+test('40P01 of a real deadlock: the activity is the victim, and runs again in the same attempt', async () => {
+  const app = await application(nodePostgres);
+  const lock = (n: number) => sql`select pg_advisory_xact_lock(hashtext(${app.schema}), ${n}::int)`;
+  try {
+    await withClient(async (other) => {
+      const otherLock = (n: number) =>
+        other.query('select pg_advisory_xact_lock(hashtext($1), $2::int)', [app.schema, n]);
+      await other.query('begin');
+      // Whoever looks for deadlocks first is the victim: not this one.
+      await other.query(`set local deadlock_timeout = '1h'`);
+      await otherLock(2);
+      const { rows } = await other.query<{ pid: number }>('select pg_backend_pid() as pid');
+      let waits: Promise<unknown> | undefined;
+      const attempts: unknown[] = [];
+      const errors: unknown[] = [];
+      const status = await app.run('deadlock', async (_ctx, tx, { id }) => {
+        const queue = sql.raw(`"${app.schema}".worker_queue`);
+        const found = (await tx.execute(sql`select attempt_count as n from ${queue}`)) as { rows: { n: number }[] };
+        attempts.push(found.rows[0]?.n);
+        await app.insert(tx, `${id} ${attempts.length}`);
+        await tx.execute(sql`select set_config('deadlock_timeout', '1ms', true)`);
+        await tx.execute(lock(1));
+        if (attempts.length === 1) {
+          // It gets the lock by our rollback, and gives both back.
+          waits = otherLock(1).then(() => other.query('rollback'));
+          await waitFor('the other waits for the activity', async () =>
+            withClient(async (client) => {
+              const blocked = await client.query('select 1 where cardinality(pg_blocking_pids($1)) > 0', [
+                rows[0]?.pid,
+              ]);
+              return blocked.rowCount === 1;
+            }),
+          );
+        }
+        await tx.execute(lock(2)).catch((error: unknown) => {
+          errors.push(error);
+          throw error;
+        });
+        return `after ${attempts.length}`;
+      });
+      await waits;
+      expect(status).toMatchObject({ status: 'Completed', output: 'receipt after 2' });
+      expect(errors).toMatchObject([{ cause: { code: '40P01' } }]);
+      expect(attempts).toEqual([1, 1]);
+      expect(await app.paid()).toEqual(['deadlock 2']);
+    });
+  } finally {
+    await app.close();
+  }
+});
+
 describe.each([
   ['PGlite', pglite, 1],
   ['a pool of one', nodePostgres, 1],

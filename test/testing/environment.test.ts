@@ -35,7 +35,7 @@ const unsteady = orchestration('unsteady', async (ctx) => {
   await ctx.sleep(1);
 });
 
-describe.each(['pglite'] as const)('a test environment on %s', (store) => {
+describe.each(['pglite', 'pg-mem'] as const)('a test environment on %s', (store) => {
   let env: TestEnvironment;
   let beganAtMs: number;
   beforeAll(async () => {
@@ -228,13 +228,3 @@ test('an unknown store is refused', async () => {
   const unknown = TestEnvironment.create({ store: 'mysql' as 'auto' });
   await expect(unknown).rejects.toThrow("store must be 'auto', 'pglite', 'pg-mem' or a function that opens a provider");
 });
-
-test('on pg-mem: a timer of 30 days needs no waiting', async () => {
-  const env = await TestEnvironment.create({ store: 'pg-mem', definitions: [checkout, charge], logger: silentLogger });
-  const beganAtMs = env.clock.nowMs();
-  const handle = await env.client.start(checkout, 5, { id: 'long' });
-  await handle.events.enqueue(paid, { cents: 5 });
-  expect(await handle.result()).toBe('charged 5');
-  expect(env.clock.nowMs() - beganAtMs).toBe(30 * DAY);
-  await env.close();
-}, 30_000);

@@ -52,6 +52,9 @@ export function registerFunctions(db: IMemoryDb, host: FunctionHost): void {
     Number(BigInt.asIntN(53, fnv1a64(text))),
   );
 
+  // What `extract(epoch from …)` is rewritten to.
+  register('ddz_epoch', ['timestamptz'], 'float', (moment: Date) => moment.getTime() / 1000);
+
   register('pg_current_xact_id', [], 'bigint', () => host.transactionId(), { impure: true });
   register('txid_current', [], 'bigint', () => host.transactionId(), { impure: true });
   // Settings local to a transaction: those of another one are gone.

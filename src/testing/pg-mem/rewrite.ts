@@ -38,6 +38,7 @@ const rules: readonly Rule[] = [
   withoutCollation,
   withoutMaterialized,
   withoutConflictTarget,
+  wholeEpoch,
   unnestAsValues,
   anyAsIn,
   typeName,
@@ -104,6 +105,12 @@ function withoutConflictTarget(tokens: readonly Token[], at: number): Rewritten 
   if (!startsWith(tokens, at, 'on', 'conflict', '(')) return undefined;
   const next = afterParenthesis(tokens, at + 2);
   return startsWith(tokens, next, 'do', 'nothing') ? { tokens: tokens.slice(at, at + 2), next } : undefined;
+}
+
+/** `extract(epoch from …)`: pg-mem cuts off what is finer than a second. */
+function wholeEpoch(tokens: readonly Token[], at: number): Rewritten | undefined {
+  if (!startsWith(tokens, at, 'extract', '(', 'epoch', 'from')) return undefined;
+  return { tokens: [sqlToken(' ddz_epoch'), sqlToken('(')], next: at + 4 };
 }
 
 /** `unnest($1::text[], …) [AS] u(a, …)`: the arrays' elements become rows of VALUES. */

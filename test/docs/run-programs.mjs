@@ -32,14 +32,12 @@ const outcomes = {};
 for (const program of programs) {
   const printed = [];
   console.log = (...values) => printed.push(format(...values));
-  const beganAt = performance.now();
   try {
     await import(pathToFileURL(program).href);
     outcomes[program] = { printed };
   } catch (error) {
     outcomes[program] = { printed, error: String(error?.stack ?? error) };
   }
-  if (process.env.DOCS_TIMES) process.stderr.write(`${Math.round(performance.now() - beganAt)} ms ${program}\n`);
 }
 writeFileSync(outcomesFile, JSON.stringify(outcomes));
 process.exit(0);

@@ -4,6 +4,7 @@ import { cp, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { runInNewContext } from 'node:vm';
 import { pushSchema } from 'drizzle-kit/api';
 import { drizzle, type NodePgQueryResultHKT } from 'drizzle-orm/node-postgres';
 import { type PgDatabase, pgSequence, pgTable, text } from 'drizzle-orm/pg-core';
@@ -89,6 +90,7 @@ function guideProgram(word: string): Record<string, unknown> {
   const program = ts.transpile(block.code, { module: ts.ModuleKind.CommonJS, target: ts.ScriptTarget.ES2022 });
   const exported: Record<string, unknown> = {};
   const modules = { 'drizzle-kit': { defineConfig: (it: unknown) => it }, 'drizzle-orm/pg-core': { pgSequence } };
-  new Function('exports', 'require', program)(exported, (name: keyof typeof modules) => modules[name]);
+  const require = (name: keyof typeof modules) => modules[name];
+  runInNewContext(program, { exports: exported, require, process: { env: {} } });
   return exported;
 }

@@ -105,6 +105,12 @@ describe('a store with a codec', () => {
     expect(tables).toBeGreaterThan(9);
     expect(found).toEqual({});
     expect((await store.read('all')).length).toBe((await provider.read('all')).length);
+    // A process without the codec is told of which one it was, in place of each value.
+    const without = new Client(store).handle(everything, 'all');
+    const encoded = { 'ddz:codec': 'mirror', data: expect.any(String) };
+    expect(await without.result()).toEqual(encoded);
+    expect(await without.status()).toMatchObject({ status: 'Completed', output: encoded, custom: encoded });
+    expect(JSON.parse((await new Client(store).getKvAllValues('all'))['key'] ?? '')).toEqual(encoded);
   });
 
   test('raised events, continue-as-new, schedules, and starts in a transaction make the round trip', async () => {

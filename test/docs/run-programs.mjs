@@ -10,22 +10,26 @@ import { PGlite } from '@electric-sql/pglite';
 
 const [outcomesFile, ...programs] = process.argv.slice(2);
 
-// Most of the time that an empty database takes is the making of a cluster: it is made once, and copied.
+// Most of the time that a program takes is the start of PGlite: one that a program closed is emptied for the next.
 const create = PGlite.create.bind(PGlite);
-let emptyCluster;
+const closed = [];
 PGlite.create = async (...args) => {
   if (args[0] !== undefined) return create(...args);
-  emptyCluster ??= makeCluster();
-  return create({ loadDataDir: await emptyCluster });
+  const used = closed.pop();
+  if (used) return emptied(used);
+  const database = await create();
+  database.close = async () => void closed.push(database);
+  return database;
 };
 
-async function makeCluster() {
-  const first = await create();
-  try {
-    return await first.dumpDataDir('none');
-  } finally {
-    await first.close();
-  }
+async function emptied(database) {
+  const { rows } = await database.query(
+    "select nspname from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'",
+  );
+  await database.exec(rows.map(({ nspname }) => `drop schema "${nspname}" cascade`).join(';'));
+  await database.exec('create schema public');
+  await database.exec('discard all');
+  return database;
 }
 
 const outcomes = {};

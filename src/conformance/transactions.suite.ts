@@ -109,7 +109,10 @@ export const transactions = checkGroup('commits and scopes', (check) => {
             const isFirst = await t.provider.within(tx).enqueueStartIfAbsent(startItem('x', { input: '"first"' }));
             if (ends === 'rolls back') throw new Rollback();
             return isFirst;
-          }).catch((error: unknown) => error instanceof Rollback || Promise.reject(error));
+          }).catch((error: unknown) => {
+            if (error instanceof Rollback) return true;
+            throw error;
+          });
           await foreign.untilWaiting(1);
           other = t.provider.enqueueStartIfAbsent(startItem('x', { input: '"other"' }));
           other.catch(() => undefined);

@@ -172,7 +172,7 @@ describe.each(['pglite', 'pg-mem'] as const)('a test environment on %s', (store)
       env.mock(charge, () => `charged ${++charges}`);
     });
 
-    test.each([
+    const crashes = [
       ['before the result of an activity is stored: it runs again', 'before', charge, {}, 2],
       ['after the result of an activity is stored: it does not', 'after', charge, {}, 1],
       ['before an activity starts', 'before', charge, { at: 'start' }, 1],
@@ -180,7 +180,10 @@ describe.each(['pglite', 'pg-mem'] as const)('a test environment on %s', (store)
       ['after the first turn is stored', 'after', settle, {}, 1],
       ['before the second turn is stored', 'before', settle, { nth: 2 }, 1],
       ['before a turn starts', 'before', settle, { at: 'start', nth: 2 }, 1],
-    ] as const)('%s', async (_title, side, definition, at, expected) => {
+    ] as const;
+    // What the stores do differently is commit and roll back: one of each shows it.
+    const isShort = store === 'pg-mem' && process.env['STORES'] !== 'all';
+    test.each(isShort ? crashes.slice(0, 2) : crashes)('%s', async (_title, side, definition, at, expected) => {
       const crash = side === 'before' ? env.crashBefore(definition, at) : env.crashAfter(definition, at);
       expect(crash.happened).toBe(false);
       const id = `crash-${crashesBefore}-${side}`;

@@ -274,7 +274,7 @@ function nameOf(definition: EventDefinition<unknown, unknown> | string): string 
 function eventData<T>(definition: EventDefinition<unknown, T> | string, text: string | null): T {
   const data = decodeResult(text);
   if (typeof definition === 'string') return data as T;
-  return checkAgainstNow(definition.data, data, { definition: `event '${definition.name}'`, part: 'input' });
+  return checkAgainstNow(definition.data, data, { definition: `event '${definition.name}'`, part: 'data' });
 }
 
 function isWorthRetrying({ retryOnTimeout = false, retryIf }: RetryPolicy, error: Error): boolean {

@@ -9,7 +9,7 @@ import type { OrchestrationContext } from '../../src/runtime/generator/orchestra
 import { Runtime } from '../../src/runtime/runtime.js';
 import { cli, cliJson, interruption } from '../support/cli.js';
 import type { HistoryEvent } from '../../src/wire/event.js';
-import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
+import { databaseUrl, dropSchema, isWaitedFor, uniqueSchema, withClient } from '../support/database.js';
 import { waitFor } from '../support/waiting.js';
 
 type Steps = Generator<unknown, unknown, never>;
@@ -166,12 +166,7 @@ describe('delete', () => {
       await client.query('begin');
       await client.query(`select from ${schema}.instances where instance_id = 'i-2' for update`);
       const deleting = cli(['delete', 'i-1', 'i-2', 'i-3', '--yes', '--schema', schema], { signal: stop.signal });
-      await waitFor('the deletion of i-2 waits', async () => {
-        const { rows } = await client.query(
-          `select from pg_stat_activity where pg_backend_pid() = any (pg_blocking_pids(pid))`,
-        );
-        return rows.length > 0;
-      });
+      await waitFor('the deletion of i-2 waits', () => isWaitedFor(client));
       stop.interrupt();
       await client.query('rollback');
       return deleting;

@@ -118,7 +118,7 @@ const typedDoors: readonly {
   {
     what: 'start, an id that must be new: id',
     limit: MAX_INSTANCE_ID_BYTES,
-    send: (n) => client.start(definition, 'x', { id: sized(n), ifExists: 'error' }),
+    send: (n) => client.start(definition, 'x', { id: sized(n, 'new'), ifExists: 'error' }),
   },
   {
     what: 'handle: event name',

@@ -28,3 +28,14 @@ export async function withClient<T>(use: (client: pg.Client) => Promise<T>, url 
 export async function dropSchema(schema: string): Promise<void> {
   await withClient((client) => client.query(`drop schema if exists ${pg.escapeIdentifier(schema)} cascade`));
 }
+
+/**
+ * Whether somebody waits for a lock that the transaction of `client` holds. Not by
+ * `pg_stat_activity`, which a transaction sees as it was at the first look.
+ */
+export async function isWaitedFor(client: pg.ClientBase): Promise<boolean> {
+  const { rows } = await client.query(
+    'select from pg_locks where not granted and pg_backend_pid() = any (pg_blocking_pids(pid))',
+  );
+  return rows.length > 0;
+}

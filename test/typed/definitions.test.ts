@@ -57,6 +57,19 @@ describeScenarios(
       await runtime.settle();
       expect(await handle.result({ timeoutMs: 0 })).toBe('Bo');
     },
+
+    'data that came past the sender\'s check is refused where it is awaited, as data of the event': async ({
+      open,
+      id,
+    }) => {
+      const runtime = open({ definitions: [approval] });
+      const handle = await runtime.client.start(approval, undefined, { id: id() });
+      await runtime.settle();
+      await handle.events.raise('approved', { by: 7 });
+      await runtime.settle();
+      const failure = await handle.result({ timeoutMs: 0 }).catch((error: Error) => error.cause);
+      expect(String(failure)).toContain("the data of event 'approved' does not fit its schema: by: ");
+    },
   },
   ['memory', 'postgres'],
 );

@@ -8,7 +8,7 @@ import type { InstanceFilter, ProviderAdmin, PruneOptions } from '../../../src/p
 import { COMPAT_VERSION_TEXT } from '../../../src/wire/compat-version.js';
 import { encodeEvent } from '../../../src/wire/event.js';
 import { encodeWorkItem } from '../../../src/wire/work-item.js';
-import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../../support/database.js';
+import { databaseUrl, dropSchema, isWaitedFor, uniqueSchema, withClient } from '../../support/database.js';
 import { emptyTables } from '../../support/storage-helpers.js';
 import { waitFor } from '../../support/waiting.js';
 
@@ -225,12 +225,7 @@ describe('deletion of a list', () => {
       await other.query('begin');
       await other.query(`select 1 from instance_locks where instance_id = 'x' for update`);
       const deleting = admin.deleteInstance('x', true);
-      await waitFor('it waits', async () => {
-        const { rows } = await other.query<{ n: number }>(
-          'select count(*)::int as n from pg_stat_activity where pg_backend_pid() = any (pg_blocking_pids(pid))',
-        );
-        return rows[0]?.n === 1;
-      });
+      await waitFor('it waits', () => isWaitedFor(other));
       await other.query(`update executions set output = 'late' where instance_id = 'x'`);
       await other.query('commit');
       expect(await deleting).toMatchObject({ instancesDeleted: 1, executionsDeleted: 1 });

@@ -11,7 +11,7 @@ import { compile, integerCell, noRow } from '../../../src/provider/drizzle/state
 import { inTransaction, readStatement, runStatement } from '../../../src/provider/drizzle/transaction.js';
 import { ProviderError } from '../../../src/provider/provider-error.js';
 import { CuttingProxy } from '../../support/cutting-proxy.js';
-import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../../support/database.js';
+import { databaseUrl, dropSchema, isWaitedFor, uniqueSchema, withClient } from '../../support/database.js';
 import { RecordingLogger, waitFor } from '../../support/waiting.js';
 
 const schema = uniqueSchema('retry');
@@ -169,12 +169,7 @@ describe('retries', () => {
       await client.query(`update "${schema}".numbers set at = 41`);
       const bump = compile(sql`update ${numbers} set at = at + 1 returning at`, ([at]) => integerCell(at));
       const waiting = runStatement(ctx, 'bump', bump);
-      await waitFor('it waits', async () => {
-        const { rows } = await client.query<{ n: number }>(
-          'select count(*)::int as n from pg_stat_activity where pg_backend_pid() = any (pg_blocking_pids(pid))',
-        );
-        return rows[0]?.n === 1;
-      });
+      await waitFor('it waits', () => isWaitedFor(client));
       await client.query('commit');
       expect(await waiting).toEqual([42]);
       await client.query(`delete from "${schema}".numbers`);

@@ -58,7 +58,7 @@ describeScenarios(
       expect(await handle.result({ timeoutMs: 0 })).toBe('Bo');
     },
 
-    'data that came past the sender\'s check is refused where it is awaited, as data of the event': async ({
+    "data that came past the sender's check is refused where it is awaited, as data of the event": async ({
       open,
       id,
     }) => {

@@ -23,21 +23,36 @@ export function momentText(ms: number): string {
   return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString().replace('T', ' ').replace('.000Z', 'Z');
 }
 
-/** A duration in the two largest units that it has. */
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** A duration in the two largest units that it has, rounded: a week less 2 ms is 7 d. */
 export function durationText(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
-  const units = [
-    ['d', 86_400_000],
-    ['h', 3_600_000],
-    ['min', 60_000],
-    ['s', 1_000],
-  ] as const;
-  const at = units.findIndex(([, size]) => ms >= size);
-  const [unit, size] = units[at] ?? units[3];
-  const next = units[at + 1];
-  if (next === undefined) return `${Math.floor(ms / 100) / 10} s`;
-  const rest = Math.floor((ms % size) / next[1]);
-  return `${Math.floor(ms / size)} ${unit}${rest > 0 ? ` ${rest} ${next[0]}` : ''}`;
+  const shown = roundedTo(stepOf(ms), ms);
+  const at = unitOf(shown);
+  const [unit, size] = UNITS[at] ?? UNITS[3];
+  const next = UNITS[at + 1];
+  if (next === undefined) return `${shown / size} ${unit}`;
+  const rest = Math.floor((shown % size) / next[1]);
+  return `${Math.floor(shown / size)} ${unit}${rest > 0 ? ` ${rest} ${next[0]}` : ''}`;
+}
+
+function unitOf(ms: number): number {
+  return UNITS.findIndex(([, size]) => ms >= size);
+}
+
+/** The smallest part of a duration that is shown, in ms. */
+function stepOf(ms: number): number {
+  return UNITS[unitOf(ms) + 1]?.[1] ?? 100;
+}
+
+function roundedTo(step: number, ms: number): number {
+  return Math.round(ms / step) * step;
 }
 
 /** Numbers with separators of thousands. */

@@ -31,7 +31,6 @@ import { tagFiltering } from './tag-filtering.suite.js';
 import { transactions } from './transactions.suite.js';
 import { Trial } from './trial.js';
 import { unreadableText } from './unreadable-text.suite.js';
-import { wakeUps } from './wake-ups.suite.js';
 
 /** Every check, by group, in the order of the checklist. */
 export const conformanceGroups: readonly CheckGroup[] = [
@@ -60,7 +59,6 @@ export const conformanceGroups: readonly CheckGroup[] = [
   batches,
   heldHistory,
   transactions,
-  wakeUps,
   interoperation,
 ];
 

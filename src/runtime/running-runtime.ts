@@ -43,7 +43,7 @@ export class RunningRuntime {
   private readonly runsOrchestrations: boolean;
   private readonly runsActivities: boolean;
   private readonly storage = new AsyncLocalStorage<RunningActivity>();
-  /** Turns whose acknowledgement is under way and that schedule activities which are, or may be, left to others. */
+  /** Turns whose acknowledgement is under way and that schedule activities which the tag filter leaves to others. */
   private workForOthers = 0;
   private loops: Promise<unknown>[] = [];
   private releases: (() => void)[] = [];
@@ -61,7 +61,7 @@ export class RunningRuntime {
     this.locks = new RuntimeLocks(core);
     this.processor = new TurnProcessor(core, this.locks.orchestrations, this.cache, {
       committing: (workerItems) => {
-        if (!workerItems.some((item) => isForOthers(options.tagFilter, item))) return () => undefined;
+        if (!workerItems.some((item) => !mayTake(options.tagFilter, item))) return () => undefined;
         this.workForOthers += 1;
         return () => (this.workForOthers -= 1);
       },
@@ -91,7 +91,6 @@ export class RunningRuntime {
       effects: {
         becomesVisible: (atMs) => this.probe.noteTimer(atMs, 'worker'),
         roomFreed: () => this.workerLoop.roomFreed(),
-        lookAgain: () => this.workerLoop.wake(),
         sessionsInUse: () => this.sessions.inUse(),
       },
     });
@@ -205,11 +204,6 @@ export class RunningRuntime {
     this.core.logger.error({ instance, activity: name, error: reason }, 'an activity left a promise that was rejected');
     return true;
   }
-}
-
-/** Whether an activity may be one that only another process takes: by its tag, or as the owner of its session. */
-function isForOthers(filter: TagFilter, item: WorkItem): boolean {
-  return !mayTake(filter, item) || (item.kind === 'ActivityExecute' && item.sessionId !== undefined);
 }
 
 /** Whether a filter lets a worker item through. */

@@ -29,8 +29,6 @@ export interface WorkerParts extends Pick<ActivityRunnerParts, 'names' | 'client
   readonly effects: Pick<ActivityEffects, 'becomesVisible'> & {
     /** There may be room for more rows. */
     roomFreed(): void;
-    /** Rows that the last look had to leave may be taken now. */
-    lookAgain(): void;
     /** A row with a session is held. */
     sessionsInUse(): void;
   };
@@ -47,8 +45,6 @@ export class WorkerDispatcher implements Dispatchable {
   /** Rows whose lock this process holds. */
   private readonly held = new Set<ActivityRow>();
   private waitingCount = 0;
-  /** The last look took as many sessions as it might: rows of others may have been left. */
-  private leftSessions = false;
   private quietWaiters: (() => void)[] = [];
 
   constructor(
@@ -56,7 +52,7 @@ export class WorkerDispatcher implements Dispatchable {
     private readonly parts: WorkerParts,
   ) {
     const { workerConcurrency, maxSessionsPerRuntime, workerNodeId } = core.options;
-    this.sessions = new SessionSlots(maxSessionsPerRuntime, workerNodeId === undefined, () => this.sessionClosed());
+    this.sessions = new SessionSlots(maxSessionsPerRuntime, workerNodeId === undefined);
     this.ahead = new FetchAhead(workerConcurrency);
     this.settlement = new ActivitySettlement(core, {
       ...parts.effects,
@@ -97,7 +93,6 @@ export class WorkerDispatcher implements Dispatchable {
   async look(): Promise<Look> {
     const takenAtMs = this.core.clock.nowMs();
     const request = this.request();
-    const openedBefore = this.sessions.opened;
     const rows = await timed(
       this.core.clock,
       'fetch_work_item',
@@ -109,10 +104,7 @@ export class WorkerDispatcher implements Dispatchable {
       if (this.core.stopping.aborted) this.giveBack(rows, takenAtMs);
       else await this.take(rows, takenAtMs);
     }
-    this.leftSessions = this.sessions.opened - openedBefore >= request.maxNewSessions;
-    // A session that closed during the look has made room that the look did not know of.
-    const mayTakeSessions = this.leftSessions && this.sessions.room > 0;
-    return { fetched: rows.length, lost: 0, isFull: rows.length >= request.limit || mayTakeSessions };
+    return { fetched: rows.length, lost: 0, isFull: rows.length >= request.limit };
   }
 
   /** One look, and everything settled that it brought: for tests and tools that step by hand. */
@@ -272,12 +264,6 @@ export class WorkerDispatcher implements Dispatchable {
     this.parts.effects.roomFreed();
   }
 
-  private sessionClosed(): void {
-    if (!this.leftSessions) return;
-    this.leftSessions = false;
-    this.parts.effects.lookAgain();
-  }
-
   private lockLost(activity: ActivityRow): void {
     const { instance, executionId, id, name } = activity.item;
     if (activity.state === 'waiting') return this.dropWaiting((waiting) => waiting === activity);
@@ -319,8 +305,6 @@ export class WorkerDispatcher implements Dispatchable {
     this.parts.keeper.release(activity.row);
     this.held.delete(activity);
     this.suspect.released(activity);
-    // A look may have waited for acknowledgements, of which there were too many.
-    this.parts.effects.roomFreed();
     if (this.held.size > 0 || this.quietWaiters.length === 0) return;
     const waiters = this.quietWaiters;
     this.quietWaiters = [];

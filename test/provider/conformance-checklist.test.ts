@@ -25,8 +25,6 @@ const lines: Readonly<Record<string, number>> = {
   TF: 10,
   ST: 6,
   XR: 16,
-  // Beyond the checklist: what the runtime relies on (provider.md 3.4.10).
-  WK: 2,
 };
 /** For providers that wait for work inside a fetch; the contract knows none. */
 const longPollingOnly = ['LP-2', 'LP-5'];

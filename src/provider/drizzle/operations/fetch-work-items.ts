@@ -18,12 +18,12 @@ const MAX_ROUNDS = 5;
 export async function fetchWorkItems(ctx: ProviderContext, params: FetchWorkItems): Promise<LockedWorkItem[]> {
   const { limit, lockTimeoutMs, session, tagFilter } = params;
   if (tagFilter.kind === 'none' || limit <= 0) return [];
-  const items: LockedWorkItem[] = [];
+  const claimed: ClaimedWork[] = [];
   let window: WorkWindow = WORK_WINDOWS.find((size) => size >= 10 * limit) ?? 500;
   let reach = firstReach(params);
-  for (let round = 1; round <= MAX_ROUNDS && items.length < limit; round++) {
+  for (let round = 1; round <= MAX_ROUNDS && claimed.length < limit; round++) {
     const claimParams = {
-      limit: limit - items.length,
+      limit: limit - claimed.length,
       window,
       lockTimeoutMs,
       tagFilter,
@@ -42,12 +42,10 @@ export async function fetchWorkItems(ctx: ProviderContext, params: FetchWorkItem
         },
         { withinMs: lockTimeoutMs, mayBeLost: true },
       );
-      const readable = await readItems(ctx, won);
-      items.push(...readable);
-      // What cannot be read is given back for a while and makes place for others.
-      if (!mayHoldMore && readable.length === won.length) break;
+      claimed.push(...won);
+      if (!mayHoldMore) break;
     } catch (error) {
-      if (items.length === 0) throw error;
+      if (claimed.length === 0) throw error;
       // What earlier rounds locked is the caller's; the next fetch meets the same failure.
       ctx.logger.warn({ error }, 'a fetch of work items ended early');
       break;
@@ -56,7 +54,7 @@ export async function fetchWorkItems(ctx: ProviderContext, params: FetchWorkItem
     // The new sessions that the batch may have are taken: they are owned now.
     if (params.maxNewSessions !== undefined && reach === 'owned and free') reach = 'owned';
   }
-  return items;
+  return readItems(ctx, claimed);
 }
 
 function firstReach({ session, maxNewSessions }: FetchWorkItems): SessionReach {

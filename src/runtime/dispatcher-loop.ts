@@ -16,8 +16,6 @@ export interface Look {
   readonly fetched: number;
   /** Candidates that went to somebody else: not empty, try again. */
   readonly lost: number;
-  /** As much was fetched as was asked for: there may be more. */
-  readonly isFull: boolean;
 }
 
 /** One kind of work, fetched and begun. */
@@ -38,7 +36,6 @@ export class DispatcherLoop {
   private readonly gate: Gate;
   private errors = 0;
   private idle = false;
-  private waitsForRoom = false;
   private wakeUps = 0;
   private readonly damper: WakeDamper;
   private isToldOfOthers = false;
@@ -77,7 +74,7 @@ export class DispatcherLoop {
 
   /** Room became free: only of interest to a loop that waits for room. */
   roomFreed(): void {
-    if (this.waitsForRoom) this.gate.wake();
+    if (!this.idle) this.gate.wake();
   }
 
   async run(): Promise<void> {
@@ -85,9 +82,7 @@ export class DispatcherLoop {
     this.core.stopping.addEventListener('abort', stop, { once: true });
     while (!this.core.stopping.aborted) {
       if (!this.work.hasRoom()) {
-        this.waitsForRoom = true;
         await this.gate.wait();
-        this.waitsForRoom = false;
         continue;
       }
       // A wake-up that comes from here on may concern what the fetch does not see.
@@ -101,20 +96,14 @@ export class DispatcherLoop {
     this.probe.leaveIdle(this.work.queue);
   }
 
-  /**
-   * After a fetch that brought less than it asked for, the queue was empty for a moment: one
-   * more look would only stand in the way of what was fetched. Whatever comes later wakes
-   * the loop, or is found by the probe, whose waits begin short again.
-   */
-  private async settle({ fetched, lost, isFull }: Look): Promise<void> {
+  private async settle({ fetched, lost }: Look): Promise<void> {
     this.errors = 0;
     if (this.isToldOfOthers) {
       this.isToldOfOthers = false;
       if (fetched > 0) this.damper.found();
       else this.damper.foundNothing();
     }
-    if (fetched > 0) this.probe.found();
-    if (isFull) return;
+    if (fetched > 0) return this.probe.found();
     if (lost > 0) return pause(this.core, jitterMs(...LOST_PAUSE_MS, this.core.random));
     this.idle = true;
     this.probe.enterIdle(this.work.queue);

@@ -65,8 +65,12 @@ export class RunningRuntime {
         this.workForOthers += 1;
         return () => (this.workForOthers -= 1);
       },
-      workEnqueued: (instance, of) => names.remember(instance, of),
-      becomesVisible: (atMs) => this.probe.noteTimer(atMs),
+      workEnqueued: (instance, of) => {
+        names.remember(instance, of);
+        this.workerLoop.wake();
+      },
+      messagesEnqueued: () => this.orchestrationLoop.wake(),
+      timerEnqueued: (visibleAtMs) => this.probe.noteTimer(visibleAtMs),
       activitiesCancelled: (activities) => this.activities.cancel(activities),
       released: ({ wakeUps }) => {
         // A wake-up that came while the instance was locked may have been for its messages,
@@ -89,7 +93,11 @@ export class RunningRuntime {
       storage: this.storage,
       systemActivities: new Map([...systemActivities(provider)].map(([name, run]) => [name, systemActivity(run)])),
       effects: {
-        becomesVisible: (atMs) => this.probe.noteTimer(atMs, 'worker'),
+        outcomesEnqueued: () => this.orchestrationLoop.wake(),
+        givenBack: (visibleAtMs) => {
+          if (visibleAtMs === undefined) this.workerLoop.wake();
+          else this.probe.noteTimer(visibleAtMs, 'worker');
+        },
         roomFreed: () => this.workerLoop.roomFreed(),
         sessionsInUse: () => this.sessions.inUse(),
       },

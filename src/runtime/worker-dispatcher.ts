@@ -26,7 +26,7 @@ const MAX_PENDING_ACKS = 1_000;
 export interface WorkerParts extends Pick<ActivityRunnerParts, 'names' | 'client' | 'trace' | 'storage'> {
   readonly keeper: LockHolder<WorkItemLock>;
   readonly systemActivities: ReadonlyMap<string, ActivityHandler>;
-  readonly effects: Pick<ActivityEffects, 'becomesVisible'> & {
+  readonly effects: Pick<ActivityEffects, 'outcomesEnqueued' | 'givenBack'> & {
     /** There may be room for more rows. */
     roomFreed(): void;
     /** A row with a session is held. */
@@ -92,11 +92,10 @@ export class WorkerDispatcher implements Dispatchable {
 
   async look(): Promise<Look> {
     const takenAtMs = this.core.clock.nowMs();
-    const request = this.request();
     const rows = await timed(
       this.core.clock,
       'fetch_work_item',
-      () => this.core.provider.fetchWorkItems(request),
+      () => this.core.provider.fetchWorkItems(this.request()),
       (late) => this.giveBack(late, takenAtMs),
     );
     this.core.metrics.workerDispatcherItemsFetched += rows.length;
@@ -104,7 +103,7 @@ export class WorkerDispatcher implements Dispatchable {
       if (this.core.stopping.aborted) this.giveBack(rows, takenAtMs);
       else await this.take(rows, takenAtMs);
     }
-    return { fetched: rows.length, lost: 0, isFull: rows.length >= request.limit };
+    return { fetched: rows.length, lost: 0 };
   }
 
   /** One look, and everything settled that it brought: for tests and tools that step by hand. */

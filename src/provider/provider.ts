@@ -264,8 +264,7 @@ export interface Provider {
   due(): Promise<Due>;
   /**
    * Calls back when a queue may have work; returns the unsubscription. "Look", never "one
-   * item". Every operation of this provider after which something is due calls it before it
-   * answers; nothing else wakes the dispatchers of this process at once. A listener that answers `true` takes the work at once, so that other processes
+   * item". A listener that answers `true` takes the work at once, so that other processes
    * need not be told of what this one has enqueued. `isFromElsewhere` says that another
    * process enqueued it, and that all that listen were told.
    */

@@ -1,3 +1,5 @@
+import { Semaphore } from '../../src/base/semaphore.js';
+
 /** How many run at the same time: the test has as many cores as it would have alone. */
 const AT_ONCE = 2;
 
@@ -14,20 +16,9 @@ export function runsOf<Name extends string, Given>(
   works: Readonly<Record<Name, (given: Given) => Promise<string>>>,
   given: Given,
 ): Runs<Name> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  const begin = async (work: (given: Given) => Promise<string>) => {
-    if (running >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
-    running++;
-    try {
-      return await work(given);
-    } finally {
-      running--;
-      waiting.shift()?.();
-    }
-  };
+  const slots = new Semaphore(AT_ONCE);
   const outcomes = new Map<Name, Promise<string>>();
-  for (const name of Object.keys(works) as Name[]) outcomes.set(name, begin(works[name]));
+  for (const name of Object.keys(works) as Name[]) outcomes.set(name, slots.run(() => works[name](given)));
   const all = Promise.allSettled(outcomes.values());
   return {
     async outcome(name) {

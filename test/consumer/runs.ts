@@ -18,7 +18,11 @@ export function runsOf<Name extends string, Given>(
 ): Runs<Name> {
   const slots = new Semaphore(AT_ONCE);
   const outcomes = new Map<Name, Promise<string>>();
-  for (const name of Object.keys(works) as Name[]) outcomes.set(name, slots.run(() => works[name](given)));
+  for (const name of Object.keys(works) as Name[])
+    outcomes.set(
+      name,
+      slots.run(() => works[name](given)),
+    );
   const all = Promise.allSettled(outcomes.values());
   return {
     async outcome(name) {

@@ -73,8 +73,10 @@ async function npm(args: readonly string[]): Promise<string> {
 
 async function node(args: readonly string[], cwd: string, added: Readonly<Record<string, string>> = {}) {
   // What this test run was told is not meant for the project.
-  const notInherited = ['NODE_OPTIONS', 'NODE_ENV', 'JEST_WORKER_ID'];
-  const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !notInherited.includes(key)));
+  const notInherited = ['NODE_OPTIONS', 'NODE_ENV', 'JEST_WORKER_ID', 'FORCE_COLOR'];
+  const inherited = Object.entries(process.env).filter(([key]) => !notInherited.includes(key));
+  // Vitest colours its report where CI is set, and the tests read it.
+  const env = { ...Object.fromEntries(inherited), NO_COLOR: '1' };
   try {
     const { stdout, stderr } = await run(process.execPath, [...args], { cwd, env: { ...env, ...added } });
     return stdout + stderr;

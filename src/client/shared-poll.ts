@@ -44,10 +44,12 @@ const MAX_QUERIES = 1000;
  * waiting costs a query per look and not one per waiter. Runs only while somebody waits.
  */
 export class SharedPoll<Query, Answer> {
+  /** Whoever was asked for longest ago stands in front, so that each has its turn. */
   private readonly waiters = new Set<Waiter<Query, Answer, unknown>>();
+  /** Those that a hint concerns: they are asked for before all others. */
+  private readonly hinted = new Set<Waiter<Query, Answer, unknown>>();
   private readonly gate: Gate;
   private running = false;
-  private hinted = false;
   private lastHintAtMs = -Infinity;
   private lastLookAtMs = -Infinity;
 
@@ -99,14 +101,12 @@ export class SharedPoll<Query, Answer> {
 
   /** Something happened: the waiters that `concerned` names look again at once. */
   hint(concerned: (query: Query) => boolean): void {
-    const nowMs = this.clock.nowMs();
-    this.lastHintAtMs = nowMs;
+    this.lastHintAtMs = this.clock.nowMs();
     for (const waiter of this.waiters) {
       if (!concerned(waiter.query)) continue;
-      waiter.nextAtMs = nowMs;
-      this.hinted = true;
+      this.hinted.add(waiter);
     }
-    if (this.hinted) this.look();
+    if (this.hinted.size > 0) this.look();
   }
 
   private look(): void {
@@ -131,7 +131,7 @@ export class SharedPoll<Query, Answer> {
 
   /** When to look next. A hint is followed at once; what is due by time keeps the spacing. */
   private nextAtMs(): number {
-    if (this.hinted) return -Infinity;
+    if (this.hinted.size > 0) return -Infinity;
     let earliest = Infinity;
     let deadline = Infinity;
     for (const { nextAtMs, deadlineMs } of this.waiters) {
@@ -145,13 +145,8 @@ export class SharedPoll<Query, Answer> {
 
   private async lookOnce(): Promise<void> {
     const nowMs = this.clock.nowMs();
-    this.hinted = false;
     this.lastLookAtMs = nowMs;
-    const due: Waiter<Query, Answer, unknown>[] = [];
-    for (const waiter of this.waiters) {
-      if (waiter.nextAtMs <= nowMs || waiter.deadlineMs <= nowMs) due.push(waiter);
-      if (due.length === MAX_QUERIES) break;
-    }
+    const due = this.takeDue(nowMs);
     let answers: readonly Answer[];
     try {
       answers = await this.read(due.map(({ query }) => query));
@@ -171,8 +166,24 @@ export class SharedPoll<Query, Answer> {
     });
   }
 
+  /** As many as one statement may ask for; they go to the end of the line. */
+  private takeDue(nowMs: number): Waiter<Query, Answer, unknown>[] {
+    const due = new Set([...this.hinted].slice(0, MAX_QUERIES));
+    for (const waiter of this.waiters) {
+      if (due.size === MAX_QUERIES) break;
+      if (waiter.nextAtMs <= nowMs || waiter.deadlineMs <= nowMs) due.add(waiter);
+    }
+    for (const waiter of due) {
+      this.hinted.delete(waiter);
+      this.waiters.delete(waiter);
+      this.waiters.add(waiter);
+    }
+    return [...due];
+  }
+
   private end(waiter: Waiter<Query, Answer, unknown>, settle: () => void): void {
     if (!this.waiters.delete(waiter)) return;
+    this.hinted.delete(waiter);
     settle();
     // Whoever sleeps for the last waiter has nothing left to do.
     if (this.waiters.size === 0) this.gate.wake();

@@ -31,6 +31,7 @@ import { tagFiltering } from './tag-filtering.suite.js';
 import { transactions } from './transactions.suite.js';
 import { Trial } from './trial.js';
 import { unreadableText } from './unreadable-text.suite.js';
+import { wakeUps } from './wake-ups.suite.js';
 
 /** Every check, by group, in the order of the checklist. */
 export const conformanceGroups: readonly CheckGroup[] = [
@@ -59,6 +60,7 @@ export const conformanceGroups: readonly CheckGroup[] = [
   batches,
   heldHistory,
   transactions,
+  wakeUps,
   interoperation,
 ];
 

@@ -12,12 +12,10 @@ const ACK_FAILED_DELAY_MS = 100;
 /** Most rows in one acknowledgement, and most given back in one statement. */
 const MAX_BATCH = 500;
 
-/** What settled activities mean for the rest of the runtime. */
+/** What settled activities mean for the rest of the runtime, beside the wake-ups of the provider. */
 export interface ActivityEffects {
-  /** Outcomes were enqueued for orchestrations. */
-  outcomesEnqueued(): void;
-  /** Rows were given back: visible again now, or at a moment of the provider's clock. */
-  givenBack(visibleAtMs: number | undefined): void;
+  /** A row that was given back can be fetched from this moment of the provider's clock on. */
+  becomesVisible(atMs: number): void;
   released(activity: ActivityRow): void;
 }
 
@@ -60,7 +58,6 @@ export class ActivitySettlement {
     this.acks.submit({ instance, lockToken, completion }, (result) => {
       if (!result.ok) return this.ackFailed(activity, result.error);
       counted();
-      this.effects.outcomesEnqueued();
       this.effects.released(activity);
     });
   }
@@ -73,7 +70,6 @@ export class ActivitySettlement {
     switch (how.kind) {
       case 'committed':
         metrics.activitySuccess += 1;
-        this.effects.outcomesEnqueued();
         return this.effects.released(activity);
       case 'lost':
         metrics.locksLost += 1;
@@ -96,7 +92,7 @@ export class ActivitySettlement {
     this.abandons.submit({ instance, lockToken, ...abandon }, (result) => {
       // The usual reason is a cancellation that has taken the row away meanwhile.
       if (!result.ok) this.core.logger.debug({ instance, error: result.error }, 'giving back an activity failed');
-      else this.effects.givenBack(abandon.delayMs ? this.core.provider.nowMs() + abandon.delayMs : undefined);
+      else if (abandon.delayMs) this.effects.becomesVisible(this.core.provider.nowMs() + abandon.delayMs);
       this.effects.released(activity);
     });
   }

@@ -5,17 +5,21 @@ import { ProviderError } from '../provider/provider-error.js';
 import type { RuntimeCore } from './core.js';
 import { pause } from './core.js';
 import { fetchErrorPauseMs, PERMANENT_ERROR_PAUSE_MS } from './fetch-errors.js';
-import type { IdleProbe } from './idle-probe.js';
+import type { IdleProbe, ProbedQueue } from './idle-probe.js';
 import { WakeDamper } from './wake-damper.js';
 
 /** Pause after a fetch that only lost candidates to others: long enough for them to be done. */
 const LOST_PAUSE_MS = [2, 20] as const;
+/** How often what all were told of has to be seen untaken before a fetch, by a loop that came too late the last time. */
+const SIGHTINGS = 2;
 
 /** What one look at a queue brought. */
 export interface Look {
   readonly fetched: number;
   /** Candidates that went to somebody else: not empty, try again. */
   readonly lost: number;
+  /** As much was fetched as was asked for: there may be more. */
+  readonly isFull: boolean;
 }
 
 /** One kind of work, fetched and begun. */
@@ -32,13 +36,15 @@ export interface Dispatchable {
  * from errors, and wait for a wake-up when there is nothing. It ends when the runtime
  * stops; an error never ends it.
  */
-export class DispatcherLoop {
+export class DispatcherLoop implements ProbedQueue {
   private readonly gate: Gate;
   private errors = 0;
   private idle = false;
+  private waitsForRoom = false;
   private wakeUps = 0;
   private readonly damper: WakeDamper;
   private isToldOfOthers = false;
+  private sightings = 0;
 
   constructor(
     private readonly core: RuntimeCore,
@@ -66,15 +72,28 @@ export class DispatcherLoop {
     this.isToldOfOthers = true;
     if (pauseMs === 0) return this.wake();
     this.wakeUps += 1;
-    this.probe.lookWithin(pauseMs, () => {
-      this.isToldOfOthers = false;
-      this.damper.foundNothing();
-    });
+    this.probe.lookWithin(pauseMs);
+  }
+
+  /**
+   * A fetch costs several times what the probe's look does. What is due is most likely about
+   * to be taken by somebody quicker, unless it is still there a while later.
+   */
+  sawAmongMany(isDue: boolean): void {
+    if (!this.idle) return;
+    if (!isDue) {
+      this.sightings = 0;
+      this.foundTheNews(false);
+    } else if (++this.sightings >= SIGHTINGS) {
+      this.wake();
+    } else {
+      this.probe.lookWithin(this.damper.pauseMs());
+    }
   }
 
   /** Room became free: only of interest to a loop that waits for room. */
   roomFreed(): void {
-    if (!this.idle) this.gate.wake();
+    if (this.waitsForRoom) this.gate.wake();
   }
 
   async run(): Promise<void> {
@@ -82,7 +101,9 @@ export class DispatcherLoop {
     this.core.stopping.addEventListener('abort', stop, { once: true });
     while (!this.core.stopping.aborted) {
       if (!this.work.hasRoom()) {
+        this.waitsForRoom = true;
         await this.gate.wait();
+        this.waitsForRoom = false;
         continue;
       }
       // A wake-up that comes from here on may concern what the fetch does not see.
@@ -96,20 +117,31 @@ export class DispatcherLoop {
     this.probe.leaveIdle(this.work.queue);
   }
 
-  private async settle({ fetched, lost }: Look): Promise<void> {
+  /**
+   * After a fetch that brought less than it asked for, the queue was empty for a moment: one
+   * more look would only stand in the way of what was fetched. Whatever comes later wakes
+   * the loop, or is found by the probe, whose waits begin short again.
+   */
+  private async settle({ fetched, lost, isFull }: Look): Promise<void> {
     this.errors = 0;
-    if (this.isToldOfOthers) {
-      this.isToldOfOthers = false;
-      if (fetched > 0) this.damper.found();
-      else this.damper.foundNothing();
-    }
-    if (fetched > 0) return this.probe.found();
+    this.sightings = 0;
+    this.foundTheNews(fetched > 0);
+    if (fetched > 0) this.probe.found();
+    if (isFull) return;
     if (lost > 0) return pause(this.core, jitterMs(...LOST_PAUSE_MS, this.core.random));
     this.idle = true;
     this.probe.enterIdle(this.work.queue);
     await this.gate.wait();
     this.probe.leaveIdle(this.work.queue);
     this.idle = false;
+  }
+
+  /** Whether there was still something of what all were told of, if they were. */
+  private foundTheNews(found: boolean): void {
+    if (!this.isToldOfOthers) return;
+    this.isToldOfOthers = false;
+    if (found) this.damper.found();
+    else this.damper.foundNothing();
   }
 
   private async backOff(error: unknown): Promise<void> {

@@ -8,6 +8,15 @@ import { timed } from './timed.js';
 
 /** Moments that are remembered at once; what comes later is found by polling. */
 const MAX_KNOWN_MOMENTS = 10_000;
+const QUEUES = ['orchestrator', 'worker'] as const satisfies readonly QueueName[];
+
+/** A dispatcher that waits, as the probe knows it. */
+export interface ProbedQueue {
+  /** There is, or may be, something to fetch. */
+  wake(): void;
+  /** What a look found that was asked for after news which everybody got. */
+  sawAmongMany(isDue: boolean): void;
+}
 
 /**
  * Finds out, for both dispatchers together, when there is something to fetch while they
@@ -27,11 +36,11 @@ export class IdleProbe {
   private readonly maxStepMs: number;
   private stepMs: number;
   private pollAtMs = -Infinity;
-  private isAskedToLook: (() => void) | undefined;
+  private isAskedToLook = false;
 
   constructor(
     private readonly core: RuntimeCore,
-    private readonly wake: (queue: QueueName) => void,
+    private readonly dispatcher: (queue: QueueName) => ProbedQueue,
   ) {
     this.gate = new Gate(core.clock);
     this.firstStepMs = core.options.pollIntervalMs;
@@ -60,13 +69,10 @@ export class IdleProbe {
     if (this.idle.size > 0) this.gate.wake();
   }
 
-  /**
-   * Looks after so long at the latest, once for all who ask meanwhile.
-   * @param foundNothing told when neither queue has anything then
-   */
-  lookWithin(ms: number, foundNothing: () => void): void {
+  /** Looks after so long at the latest, once for all who ask meanwhile, and tells both dispatchers. */
+  lookWithin(ms: number): void {
     this.pollAtMs = Math.min(this.pollAtMs, this.core.clock.nowMs() + ms);
-    this.isAskedToLook = foundNothing;
+    this.isAskedToLook = true;
     if (this.idle.size > 0) this.gate.wake();
   }
 
@@ -94,8 +100,7 @@ export class IdleProbe {
         await this.gate.wait(waitMs);
         continue;
       }
-      if (this.takeDueMoments('orchestrator')) this.wake('orchestrator');
-      if (this.takeDueMoments('worker')) this.wake('worker');
+      for (const queue of QUEUES) if (this.takeDueMoments(queue)) this.dispatcher(queue).wake();
       if (this.core.clock.nowMs() < this.pollAtMs && this.core.provider.nowMs() < this.nextVisibleAtMs) continue;
       try {
         await this.look();
@@ -133,14 +138,15 @@ export class IdleProbe {
     const next = due.nextVisibleAtMs ?? Infinity;
     // A moment that has passed would be asked for again and again.
     this.nextVisibleAtMs = next > this.core.provider.nowMs() ? next : Infinity;
-    const asked = this.isAskedToLook;
-    this.isAskedToLook = undefined;
-    if (asked && !due.orchestrator && !due.worker) asked();
+    const isAsked = this.isAskedToLook;
+    this.isAskedToLook = false;
     // Grows even when something is due: it may be for others, by tag or version.
     this.stepMs = Math.min(this.stepMs * 2, this.maxStepMs);
     this.scheduleLook();
-    if (due.orchestrator && this.idle.has('orchestrator')) this.wake('orchestrator');
-    if (due.worker && this.idle.has('worker')) this.wake('worker');
+    for (const queue of QUEUES) {
+      if (isAsked) this.dispatcher(queue).sawAmongMany(due[queue]);
+      else if (due[queue] && this.idle.has(queue)) this.dispatcher(queue).wake();
+    }
   }
 
   /** Jitter only lengthens, so that many processes drift apart and none asks more often. */

@@ -27,13 +27,14 @@ export class OrchestrationDispatcher implements Dispatchable {
 
   async look(): Promise<Look> {
     const free = this.core.options.orchestrationConcurrency - this.processor.held;
+    const limit = Math.min(free, this.fetchLimit);
     const before = { takenAtMs: this.core.clock.nowMs(), wakeUps: this.wakeUpCount() };
     const { items, lost } = await timed(
       this.core.clock,
       'fetch_orchestration_item',
       () =>
         this.core.provider.fetchOrchestrationItems({
-          limit: Math.min(free, this.fetchLimit),
+          limit,
           lockTimeoutMs: this.core.options.orchestratorLockTimeoutMs,
           filter: versionFilter(this.core.options.supportedReplayVersions),
           held: (instance) => this.cache.held(instance),
@@ -42,7 +43,7 @@ export class OrchestrationDispatcher implements Dispatchable {
     );
     this.core.metrics.orchDispatcherItemsFetched += items.length;
     await this.begin(items, before);
-    return { fetched: items.length, lost };
+    return { fetched: items.length, lost, isFull: items.length >= limit };
   }
 
   /** One look, and everything settled that it brought: for tests and tools that step by hand. */

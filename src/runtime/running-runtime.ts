@@ -43,7 +43,7 @@ export class RunningRuntime {
   private readonly runsOrchestrations: boolean;
   private readonly runsActivities: boolean;
   private readonly storage = new AsyncLocalStorage<RunningActivity>();
-  /** Turns whose acknowledgement is under way and that schedule activities which the tag filter leaves to others. */
+  /** Turns whose acknowledgement is under way and that schedule activities which are, or may be, left to others. */
   private workForOthers = 0;
   private loops: Promise<unknown>[] = [];
   private releases: (() => void)[] = [];
@@ -56,21 +56,17 @@ export class RunningRuntime {
     this.runsOrchestrations = options.orchestrationConcurrency > 0;
     this.runsActivities = options.workerConcurrency > 0 && options.tagFilter.kind !== 'none';
     this.cache = new WarmCache({ entries: options.warmInstances, bytes: options.warmBytes });
-    this.probe = new IdleProbe(core, (queue) => this.wake(queue));
+    this.probe = new IdleProbe(core, (queue) => this.loopOf(queue));
     const names = new NamesOfInstances(provider);
     this.locks = new RuntimeLocks(core);
     this.processor = new TurnProcessor(core, this.locks.orchestrations, this.cache, {
       committing: (workerItems) => {
-        if (!workerItems.some((item) => !mayTake(options.tagFilter, item))) return () => undefined;
+        if (!workerItems.some((item) => isForOthers(options.tagFilter, item))) return () => undefined;
         this.workForOthers += 1;
         return () => (this.workForOthers -= 1);
       },
-      workEnqueued: (instance, of) => {
-        names.remember(instance, of);
-        this.workerLoop.wake();
-      },
-      messagesEnqueued: () => this.orchestrationLoop.wake(),
-      timerEnqueued: (visibleAtMs) => this.probe.noteTimer(visibleAtMs),
+      workEnqueued: (instance, of) => names.remember(instance, of),
+      becomesVisible: (atMs) => this.probe.noteTimer(atMs),
       activitiesCancelled: (activities) => this.activities.cancel(activities),
       released: ({ wakeUps }) => {
         // A wake-up that came while the instance was locked may have been for its messages,
@@ -93,12 +89,9 @@ export class RunningRuntime {
       storage: this.storage,
       systemActivities: new Map([...systemActivities(provider)].map(([name, run]) => [name, systemActivity(run)])),
       effects: {
-        outcomesEnqueued: () => this.orchestrationLoop.wake(),
-        givenBack: (visibleAtMs) => {
-          if (visibleAtMs === undefined) this.workerLoop.wake();
-          else this.probe.noteTimer(visibleAtMs, 'worker');
-        },
+        becomesVisible: (atMs) => this.probe.noteTimer(atMs, 'worker'),
         roomFreed: () => this.workerLoop.roomFreed(),
+        lookAgain: () => this.workerLoop.wake(),
         sessionsInUse: () => this.sessions.inUse(),
       },
     });
@@ -189,14 +182,13 @@ export class RunningRuntime {
     return inTime;
   }
 
-  private wake(queue: QueueName): void {
-    if (queue === 'orchestrator') this.orchestrationLoop.wake();
-    else this.workerLoop.wake();
+  private loopOf(queue: QueueName): DispatcherLoop {
+    return queue === 'orchestrator' ? this.orchestrationLoop : this.workerLoop;
   }
 
   /** Wakes the dispatcher, and says whether it will take what this process has just enqueued. */
   private takesAtOnce(queue: QueueName, isFromElsewhere = false): boolean {
-    const loop = queue === 'orchestrator' ? this.orchestrationLoop : this.workerLoop;
+    const loop = this.loopOf(queue);
     if (isFromElsewhere) loop.wakeFromElsewhere();
     else loop.wake();
     if (this.core.stopping.aborted) return false;
@@ -212,6 +204,11 @@ export class RunningRuntime {
     this.core.logger.error({ instance, activity: name, error: reason }, 'an activity left a promise that was rejected');
     return true;
   }
+}
+
+/** Whether an activity may be one that only another process takes: by its tag, or as the owner of its session. */
+function isForOthers(filter: TagFilter, item: WorkItem): boolean {
+  return !mayTake(filter, item) || (item.kind === 'ActivityExecute' && item.sessionId !== undefined);
 }
 
 /** Whether a filter lets a worker item through. */

@@ -120,12 +120,14 @@ export class Runtime {
       throw new ConfigurationError('the runtime runs already: await shutdown() before start()');
     }
     const { core, parts } = this.prepare();
+    // A shutdown and another start may come in between: what runs then is not of this start.
+    const isCurrent = () => this.running?.core === core;
     try {
       // A store that is down is told now, and not by a loop that fails in the background.
       await this.provider.due();
       await parts.prepare();
     } catch (error) {
-      this.running = undefined;
+      if (isCurrent()) this.running = undefined;
       throw error;
     }
     if (core.stopping.aborted) {

@@ -14,11 +14,19 @@ interface Session {
  */
 export class SessionSlots {
   private readonly sessions = new Map<string, Session>();
+  private openedCount = 0;
 
   constructor(
     private readonly maxSessions: number,
     private readonly serial: boolean,
+    /** The last row of a session is gone: there is room for another one. */
+    private readonly closed: () => void = () => undefined,
   ) {}
+
+  /** How many sessions were admitted so far: tells how many some moment brought. */
+  get opened(): number {
+    return this.openedCount;
+  }
 
   /** How many more sessions may get running activities. */
   get room(): number {
@@ -31,7 +39,10 @@ export class SessionSlots {
     const session = this.sessions.get(sessionId);
     if (session) session.held += 1;
     else if (this.room === 0) return false;
-    else this.sessions.set(sessionId, { held: 1, running: false, waiting: [] });
+    else {
+      this.sessions.set(sessionId, { held: 1, running: false, waiting: [] });
+      this.openedCount += 1;
+    }
     return true;
   }
 
@@ -63,7 +74,9 @@ export class SessionSlots {
     session.held -= 1;
     const at = session.waiting.indexOf(activity);
     if (at >= 0) session.waiting.splice(at, 1);
-    if (session.held === 0) this.sessions.delete(activity.item.sessionId ?? '');
+    if (session.held > 0) return;
+    this.sessions.delete(activity.item.sessionId ?? '');
+    this.closed();
   }
 
   private sessionOf({ item: { sessionId } }: ActivityRow): Session | undefined {

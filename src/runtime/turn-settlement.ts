@@ -29,16 +29,14 @@ const CODEC_FAILED_DELAY_MS = 5_000;
 /** Most turns in one acknowledgement, and most items given back in one statement. */
 const MAX_BATCH = 500;
 
-/** What committed turns mean for the rest of the runtime. */
+/** What committed turns mean for the rest of the runtime, beside the wake-ups of the provider. */
 export interface TurnEffects {
   /** A turn is about to be committed with these activities; the answer is called when it is decided. */
   committing(workerItems: readonly WorkItem[]): () => void;
   /** Activities were enqueued; `names` tells to which orchestration they belong. */
   workEnqueued(instance: string, names: { readonly name: string; readonly version: string }): void;
-  /** Messages for orchestrations were enqueued that are visible now. */
-  messagesEnqueued(): void;
-  /** A message becomes visible at this moment of the provider's clock. */
-  timerEnqueued(visibleAtMs: number): void;
+  /** A message can be fetched from this moment of the provider's clock on. */
+  becomesVisible(atMs: number): void;
   activitiesCancelled(activities: readonly ActivityRef[]): void;
   /** An item is settled. */
   released(item: HeldItem): void;
@@ -88,7 +86,7 @@ export class TurnSettlement {
       const { cancelledActivities, workerItems } = ran.turn;
       if (cancelledActivities.length > 0) this.effects.activitiesCancelled(cancelledActivities);
       if (workerItems.length > 0) this.effects.workEnqueued(held.item.instance, namesOf(plan));
-      this.sent(ack.orchestratorItems);
+      this.noteTimers(ack.orchestratorItems);
       this.effects.released(held);
     });
   }
@@ -102,7 +100,7 @@ export class TurnSettlement {
         countFailure(this.core.metrics, failure);
         this.core.logger.error({ instance, failure: failure.kind }, 'the instance was given up');
       }
-      this.sent(ack.orchestratorItems);
+      this.noteTimers(ack.orchestratorItems);
       this.effects.released(held);
     });
   }
@@ -111,8 +109,7 @@ export class TurnSettlement {
     const { instance, lockToken } = held.item;
     this.abandons.submit({ instance, lockToken, ...abandon }, (result) => {
       if (!result.ok) this.core.logger.warn({ instance, error: result.error }, 'giving back an instance failed');
-      if (abandon.delayMs) this.effects.timerEnqueued(this.core.provider.nowMs() + abandon.delayMs);
-      else this.effects.messagesEnqueued();
+      if (abandon.delayMs) this.effects.becomesVisible(this.core.provider.nowMs() + abandon.delayMs);
       this.effects.released(held);
     });
   }
@@ -176,14 +173,8 @@ export class TurnSettlement {
     this.settle(held, ack, details);
   }
 
-  private sent(items: readonly WorkItem[]): void {
-    let visibleNow = false;
-    const nowMs = items.length > 0 ? this.core.provider.nowMs() : 0;
-    for (const item of items) {
-      if (item.kind === 'TimerFired' && item.fireAtMs > nowMs) this.effects.timerEnqueued(item.fireAtMs);
-      else visibleNow = true;
-    }
-    if (visibleNow) this.effects.messagesEnqueued();
+  private noteTimers(items: readonly WorkItem[]): void {
+    for (const item of items) if (item.kind === 'TimerFired') this.effects.becomesVisible(item.fireAtMs);
   }
 }
 

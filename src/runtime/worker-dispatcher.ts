@@ -26,9 +26,11 @@ const MAX_PENDING_ACKS = 1_000;
 export interface WorkerParts extends Pick<ActivityRunnerParts, 'names' | 'client' | 'trace' | 'storage'> {
   readonly keeper: LockHolder<WorkItemLock>;
   readonly systemActivities: ReadonlyMap<string, ActivityHandler>;
-  readonly effects: Pick<ActivityEffects, 'outcomesEnqueued' | 'givenBack'> & {
+  readonly effects: Pick<ActivityEffects, 'becomesVisible'> & {
     /** There may be room for more rows. */
     roomFreed(): void;
+    /** Rows that the last look had to leave may be taken now. */
+    lookAgain(): void;
     /** A row with a session is held. */
     sessionsInUse(): void;
   };
@@ -45,6 +47,8 @@ export class WorkerDispatcher implements Dispatchable {
   /** Rows whose lock this process holds. */
   private readonly held = new Set<ActivityRow>();
   private waitingCount = 0;
+  /** The last look took as many sessions as it might: rows of others may have been left. */
+  private leftSessions = false;
   private quietWaiters: (() => void)[] = [];
 
   constructor(
@@ -52,7 +56,7 @@ export class WorkerDispatcher implements Dispatchable {
     private readonly parts: WorkerParts,
   ) {
     const { workerConcurrency, maxSessionsPerRuntime, workerNodeId } = core.options;
-    this.sessions = new SessionSlots(maxSessionsPerRuntime, workerNodeId === undefined);
+    this.sessions = new SessionSlots(maxSessionsPerRuntime, workerNodeId === undefined, () => this.sessionClosed());
     this.ahead = new FetchAhead(workerConcurrency);
     this.settlement = new ActivitySettlement(core, {
       ...parts.effects,
@@ -92,10 +96,12 @@ export class WorkerDispatcher implements Dispatchable {
 
   async look(): Promise<Look> {
     const takenAtMs = this.core.clock.nowMs();
+    const request = this.request();
+    const openedBefore = this.sessions.opened;
     const rows = await timed(
       this.core.clock,
       'fetch_work_item',
-      () => this.core.provider.fetchWorkItems(this.request()),
+      () => this.core.provider.fetchWorkItems(request),
       (late) => this.giveBack(late, takenAtMs),
     );
     this.core.metrics.workerDispatcherItemsFetched += rows.length;
@@ -103,7 +109,10 @@ export class WorkerDispatcher implements Dispatchable {
       if (this.core.stopping.aborted) this.giveBack(rows, takenAtMs);
       else await this.take(rows, takenAtMs);
     }
-    return { fetched: rows.length, lost: 0 };
+    this.leftSessions = this.sessions.opened - openedBefore >= request.maxNewSessions;
+    // A session that closed during the look has made room that the look did not know of.
+    const mayTakeSessions = this.leftSessions && this.sessions.room > 0;
+    return { fetched: rows.length, lost: 0, isFull: rows.length >= request.limit || mayTakeSessions };
   }
 
   /** One look, and everything settled that it brought: for tests and tools that step by hand. */
@@ -263,6 +272,12 @@ export class WorkerDispatcher implements Dispatchable {
     this.parts.effects.roomFreed();
   }
 
+  private sessionClosed(): void {
+    if (!this.leftSessions) return;
+    this.leftSessions = false;
+    this.parts.effects.lookAgain();
+  }
+
   private lockLost(activity: ActivityRow): void {
     const { instance, executionId, id, name } = activity.item;
     if (activity.state === 'waiting') return this.dropWaiting((waiting) => waiting === activity);
@@ -304,6 +319,8 @@ export class WorkerDispatcher implements Dispatchable {
     this.parts.keeper.release(activity.row);
     this.held.delete(activity);
     this.suspect.released(activity);
+    // A look may have waited for acknowledgements, of which there were too many.
+    this.parts.effects.roomFreed();
     if (this.held.size > 0 || this.quietWaiters.length === 0) return;
     const waiters = this.quietWaiters;
     this.quietWaiters = [];

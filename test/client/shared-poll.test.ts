@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../src/base/clock.js';
 import type { Wait } from '../../src/client/shared-poll.js';
@@ -109,6 +110,48 @@ describe('shared poll', () => {
     await ticks();
     expect(await first).toBe(1);
     expect(reads.at(-1)).toEqual({ atMs: 3, queries: ['a'] });
+  });
+
+  test('of more waiters than a statement asks for each has its turn, and those with a hint have it first', async () => {
+    const answers = new Map<string, number>();
+    const { poll, reads, wait, pass } = pollOn(answers);
+    const stop = new AbortController();
+    setMaxListeners(0, stop.signal);
+    const options = { timeoutMs: Infinity, firstStepMs: 5, maxStepMs: 5 };
+    const waits = Array.from({ length: 2_500 }, (_, i) => wait(`q${i}`, { ...options, signal: stop.signal }));
+    const ended = Promise.allSettled(waits);
+    const late = wait('late', { timeoutMs: 12 });
+    const outcome = expect(late).rejects.toThrow('timed out: late');
+    await ticks();
+    await pass(25);
+    expect(new Set(reads.flatMap(({ queries }) => queries)).size).toBe(2_501);
+    await outcome;
+    answers.set('q1', 1);
+    poll.hint((query) => query === 'q1');
+    await ticks();
+    expect(await waits[1]).toBe(1);
+    stop.abort();
+    await ended;
+  });
+
+  test('a hint that comes while its waiter is asked for is followed by another look', async () => {
+    const clock = new FakeClock();
+    const reads: ((answers: readonly (number | undefined)[]) => void)[] = [];
+    const poll = new SharedPoll<string, number | undefined>(clock, () => new Promise((resolve) => reads.push(resolve)));
+    const answer = poll.wait<number>({
+      query: 'a',
+      accept: (value) => value,
+      timeoutMs: Infinity,
+      timedOut: () => new Error('timed out'),
+      firstStepMs: 10_000,
+      maxStepMs: 10_000,
+    });
+    await ticks();
+    poll.hint(() => true);
+    reads[0]?.([undefined]);
+    await ticks();
+    reads[1]?.([1]);
+    expect(await answer).toBe(1);
   });
 
   test('an error of the store rejects those who were asked for, and only them', async () => {

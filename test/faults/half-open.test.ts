@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
@@ -5,6 +7,8 @@ import pg from 'pg';
 import { activity, orchestration, type TransactionOf } from '../../src/index.js';
 import { Client } from '../../src/client/client.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
+import type { PgPool } from '../../src/provider/drizzle/drivers/node-postgres-client.js';
+import { PgListener } from '../../src/provider/drizzle/drivers/node-postgres-listener.js';
 import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
 import { register } from '../support/runtime-harness.js';
 import { RecordingLogger, waitFor } from '../support/waiting.js';
@@ -20,7 +24,7 @@ afterEach(async () => {
 /** Long enough for a busy machine to answer, and short enough to wait for. */
 const ANSWER_TIMEOUT_MS = 400;
 
-async function open(pool: pg.PoolConfig = {}) {
+async function open(pool: pg.PoolConfig = {}, { notifications = false } = {}) {
   const schema = uniqueSchema('half');
   cleanUps.push(() => dropSchema(schema));
   const relay = await Relay.open(databaseUrl());
@@ -31,7 +35,7 @@ async function open(pool: pg.PoolConfig = {}) {
     schema,
     logger,
     ownsClient: true,
-    notifications: false,
+    notifications,
     answerTimeoutMs: ANSWER_TIMEOUT_MS,
   });
   cleanUps.push(() => provider.close());
@@ -61,6 +65,38 @@ test('C-39 an operation on a half-open connection ends as one whose connection w
   expect(lost).toMatchObject({ ok: false, error: { retryable: true, outcome: 'unknown' } });
   expect(await provider.enqueueForOrchestrator([start('after')])).toEqual([{ ok: true, value: undefined }]);
   expect(logger.at('warn').filter((line) => /does not answer/.test(line))).toHaveLength(1);
+});
+
+test('C-39 a provider whose listening connection fell silent can be closed all the same', async () => {
+  const { relay, provider } = await open({}, { notifications: true });
+  provider.onWakeUp(() => undefined);
+  await waitFor(
+    'it listens',
+    () => provider.wakeUps().listening,
+    (listening) => listening,
+  );
+  relay.hush();
+  await provider.close();
+});
+
+test('C-39 a listening connection that is never made can be closed', async () => {
+  const silent = createServer();
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const pool = { options: { host: '127.0.0.1', port, user: 'nobody' }, Client: pg.Client } as unknown as PgPool;
+  const told: string[] = [];
+  const handlers = {
+    onNotification: () => told.push('notification'),
+    onConnected: () => told.push('connected'),
+    onLost: () => told.push('lost'),
+  };
+  const listener = new PgListener(pool, 'channel', handlers);
+  const [accepted] = (await once(silent, 'connection')) as [Socket];
+  await listener.close();
+  expect(told).toEqual([]);
+  accepted.destroy();
+  silent.close();
 });
 
 test('C-39 a slow statement is not taken for a half-open connection', async () => {

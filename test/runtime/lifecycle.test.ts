@@ -44,6 +44,29 @@ function runtimeOn(provider: MemoryProvider, handled: Handlers = handlers, optio
   return runtime;
 }
 
+describe('start', () => {
+  test('one that fails after a shutdown and another start leaves the later one alone', async () => {
+    const provider = new MemoryProvider(new SystemClock());
+    const due = provider.due.bind(provider);
+    let fail: ((error: Error) => void) | undefined;
+    provider.due = () => new Promise((_, reject) => (fail = reject));
+    const runtime = runtimeOn(provider);
+    const first = runtime.start();
+    await waitFor('the first start asks the store', () => fail !== undefined);
+    await runtime.shutdown(0);
+    provider.due = due;
+    await runtime.start();
+    fail?.(new Error('down'));
+    await expect(first).rejects.toThrow('down');
+    expect(runtime.metricsSnapshot()).not.toBeNull();
+    await runtime.shutdown(0);
+    const client = new Client(provider);
+    await client.startOrchestration('i', 'Echo', 1);
+    expect(provider.orchestratorQueue).toHaveLength(1);
+    expect(runtime.metricsSnapshot()).toBeNull();
+  });
+});
+
 describe('shutdown (C-37, D-19)', () => {
   test('waits for a running activity, acknowledges it, and resolves before its time-out', async () => {
     const provider = new MemoryProvider(new SystemClock());

@@ -38,9 +38,11 @@ describe('C-27 looks at what all processes were told of', () => {
       this.asked.push('fetch');
       return super.fetchOrchestrationItems(params);
     }
-    override due() {
+    isDue: boolean | undefined;
+    override async due() {
       this.asked.push('due');
-      return super.due();
+      const due = await super.due();
+      return { ...due, orchestrator: this.isDue ?? due.orchestrator };
     }
   }
 
@@ -77,6 +79,10 @@ describe('C-27 looks at what all processes were told of', () => {
     expect(await askedSince(() => provider.tell('orchestrator', true), 1)).toEqual(['due']);
     // What this process enqueues itself is not waited for.
     expect(await askedSince(() => provider.tell('orchestrator'), 1)).toEqual(['fetch']);
+    // What is due is fetched once it was seen twice: somebody quicker may be about to take it.
+    provider.isDue = true;
+    expect(await askedSince(() => provider.tell('orchestrator', true), 3)).toEqual(['due', 'due', 'fetch']);
+    provider.isDue = undefined;
     // And work that is left is found.
     await runtime.client.startOrchestration('i', 'X');
     provider.tell('orchestrator', true);

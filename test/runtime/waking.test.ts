@@ -39,7 +39,11 @@ describe('idle probe', () => {
       random: () => 0,
     } as unknown as RuntimeCore;
     const woken: QueueName[] = [];
-    const probe = new IdleProbe(core, (queue) => woken.push(queue));
+    const asked: [QueueName, boolean][] = [];
+    const probe = new IdleProbe(core, (queue) => ({
+      wake: () => void woken.push(queue),
+      sawAmongMany: (isDue) => void asked.push([queue, isDue]),
+    }));
     void probe.run();
     const pass = async (ms: number) => {
       for (let passed = 0; passed < ms; passed += 10) {
@@ -47,7 +51,7 @@ describe('idle probe', () => {
         await ticks();
       }
     };
-    return { clock, provider, probe, looks, woken, pass, stop, startedAtMs };
+    return { clock, provider, probe, looks, woken, asked, pass, stop, startedAtMs };
   }
 
   test('R:LK-11 first wait 100 ms, doubling to 1 s: an idle process asks once a second', async () => {
@@ -73,7 +77,8 @@ describe('idle probe', () => {
       stopping: new AbortController().signal,
       random: () => 0,
     } as unknown as RuntimeCore;
-    expect((new IdleProbe(core, () => {}) as unknown as { maxStepMs: number }).maxStepMs).toBe(100);
+    const nobody = { wake: () => undefined, sawAmongMany: () => undefined };
+    expect((new IdleProbe(core, () => nobody) as unknown as { maxStepMs: number }).maxStepMs).toBe(100);
   });
 
   test('what is due wakes the dispatchers that wait, and the waits grow all the same', async () => {
@@ -82,6 +87,21 @@ describe('idle probe', () => {
     await pass(1_500);
     expect(looks).toEqual([100, 300, 700, 1_500]);
     expect(new Set(woken)).toEqual(new Set(['worker']));
+  });
+
+  test('C-27 of what a dispatcher asked for after news for all it is told, and not woken', async () => {
+    const { probe, looks, woken, asked, pass } = probeOn({}, { orchestrator: true });
+    probe.enterIdle('orchestrator');
+    probe.enterIdle('worker');
+    probe.lookWithin(30);
+    probe.lookWithin(50);
+    await pass(60);
+    expect(looks).toEqual([30]);
+    expect(woken).toEqual([]);
+    expect(asked).toEqual([
+      ['orchestrator', true],
+      ['worker', false],
+    ]);
   });
 
   test('a fetch that found something begins the waits anew', async () => {
@@ -204,6 +224,37 @@ describe('inside a process', () => {
   });
 });
 
+describe('what a look had to leave is looked for again', () => {
+  const manyAtOnce: Handlers = {
+    activities: { Echo: (_ctx, input) => input, Where: (ctx) => ctx.sessionId },
+    orchestrations: {
+      *Many(ctx, count) {
+        return (yield ctx.all(Array.from({ length: count }, (_, i) => ctx.scheduleActivity('Echo', i)))).length;
+      },
+      *Sessions(ctx, count) {
+        const sessions = Array.from({ length: count }, (_, i) => `s${i}`);
+        return (yield ctx.all(sessions.map((session) => ctx.scheduleActivityOnSession('Where', null, session)))).length;
+      },
+    },
+  };
+
+  test('more handlers end at once than may wait for their acknowledgement', async () => {
+    const provider = new MemoryProvider(new SystemClock());
+    await runtimeOn(provider, manyAtOnce, { workerConcurrency: 1_000 });
+    const client = new Client(provider);
+    await client.startOrchestration('i', 'Many', 1_001);
+    expect(await client.waitForOrchestrationTyped('i', 10_000)).toBe(1_001);
+  });
+
+  test('R:ST-06 sessions that were one too many follow as soon as others are done', async () => {
+    const provider = new MemoryProvider(new SystemClock());
+    await runtimeOn(provider, manyAtOnce, { maxSessionsPerRuntime: 2 });
+    const client = new Client(provider);
+    await client.startOrchestration('i', 'Sessions', 7);
+    expect(await client.waitForOrchestrationTyped('i', 10_000)).toBe(7);
+  });
+});
+
 describe('between processes, on PostgreSQL', () => {
   async function store() {
     const schema = uniqueSchema('wake');
@@ -299,6 +350,29 @@ describe('between processes, on PostgreSQL', () => {
       return rows.map(({ pid }) => pid);
     });
   }
+
+  test('an activity of a session that another process owns wakes that one', async () => {
+    const { open, schema } = await store();
+    const [a, b] = [await open(), await open()];
+    const handlers: Handlers = {
+      activities: { Where: (ctx) => ctx.workerId },
+      orchestrations: {
+        *Where(ctx) {
+          return yield ctx.scheduleActivityOnSession('Where', null, 'of-b');
+        },
+      },
+    };
+    await runtimeOn(a, handlers, { workerNodeId: 'a' });
+    await runtimeOn(b, handlers, { workerNodeId: 'b', orchestrationConcurrency: 0 });
+    await listens(a);
+    await listens(b);
+    await withClient((client) =>
+      client.query(`insert into ${schema}.sessions values ('of-b', 'b', $1, $2)`, [b.nowMs() + 600_000, b.nowMs()]),
+    );
+    const client = new Client(a);
+    await client.startOrchestration('i', 'Where');
+    expect(await client.waitForOrchestrationTyped('i', 10_000)).toMatch(/-b$/);
+  });
 
   test('an activity that this process leaves to others wakes them', async () => {
     const { open } = await store();

@@ -227,14 +227,12 @@ export class MemoryProvider implements Provider {
   async enqueueForOrchestrator(elements: readonly EnqueueForOrchestrator[]): Promise<Result[]> {
     await this.called('enqueueForOrchestrator', elements.length);
     for (const { item, delayMs = 0 } of elements) this.push(item, delayMs);
-    for (const listener of this.wakeListeners) listener('orchestrator');
     return elements.map(() => OK);
   }
 
   async enqueueForWorker(items: readonly WorkItem[]): Promise<Result[]> {
     await this.called('enqueueForWorker', items.length);
     for (const item of items) this.pushWork(item);
-    for (const listener of this.wakeListeners) listener('worker');
     return items.map(() => OK);
   }
 
@@ -645,10 +643,16 @@ export class MemoryProvider implements Provider {
     const fireAtMs = item.kind === 'TimerFired' && item.fireAtMs > 0 ? item.fireAtMs : nowMs;
     const visibleAtMs = Math.max(fireAtMs, delayMs > 0 ? nowMs + delayMs : 0);
     this.orchestratorQueue.push(this.message(targetInstance(item), item, visibleAtMs));
+    this.wake('orchestrator', visibleAtMs);
   }
 
   private pushWork(item: WorkItem): void {
     this.workerQueue.push(this.message(targetInstance(item), item, this.nowMs()));
+    this.wake('worker', this.nowMs());
+  }
+
+  private wake(queue: QueueName, visibleAtMs: number): void {
+    if (visibleAtMs <= this.nowMs()) for (const listener of this.wakeListeners) listener(queue);
   }
 
   private message(instance: string, item: WorkItem, visibleAtMs: number): Message {
@@ -668,6 +672,7 @@ export class MemoryProvider implements Provider {
     row.lockedUntilMs = 0;
     row.visibleAtMs = visibleAtMs;
     if (ignoreAttempt) row.attempts = Math.max(0, row.attempts - 1);
+    this.wake(this.workerQueue.includes(row) ? 'worker' : 'orchestrator', visibleAtMs);
   }
 }
 

@@ -153,9 +153,9 @@ export class Notifications {
     if (queue) this.tell(queue, true);
   }
 
-  /** Work may have come while nobody listened. And a connection that says LISTEN may still be deaf. */
+  /** Others may have brought work while nobody listened. And a connection that says LISTEN may still be deaf. */
   private connected(): void {
-    for (const queue of QUEUES) this.tell(queue);
+    for (const queue of QUEUES) this.tell(queue, true);
     this.tellOfSchedules();
     this.forgetEcho();
     const payload = randomUUID();

@@ -8,6 +8,8 @@ const RECONNECT_UP_TO_MS: Ms = 10_000;
 /** A connection that a firewall forgot looks alive for ever; asking is how one finds out. */
 const HEARTBEAT_MS: Ms = 30_000;
 const HEARTBEAT_TIMEOUT_MS: Ms = 10_000;
+/** How long the server may take to take its leave. */
+const END_TIMEOUT_MS: Ms = 1_000;
 
 /**
  * Listens on a connection of its own, made with the pool's options but never taken from
@@ -19,6 +21,7 @@ export class PgListener implements Subscription {
   private failures = 0;
   private closed = false;
   private connecting: Promise<void>;
+  private isConnecting = false;
 
   constructor(
     private readonly pool: PgPool,
@@ -32,6 +35,8 @@ export class PgListener implements Subscription {
     if (this.closed) return;
     this.closed = true;
     clearTimeout(this.timer);
+    // A connection that is not made yet is wanted by nobody any more, and may never be made.
+    if (this.isConnecting) cut(this.client, 'the subscription was closed');
     await this.connecting;
     await endQuietly(this.client);
   }
@@ -46,6 +51,8 @@ export class PgListener implements Subscription {
       if (channel === this.channel && !this.closed) this.handlers.onNotification(payload ?? '');
     });
     this.client = client;
+    this.isConnecting = true;
+    const giveUp = this.giveUpAfterSilence(client);
     try {
       await client.connect();
       client.unref?.();
@@ -53,6 +60,9 @@ export class PgListener implements Subscription {
     } catch (error) {
       lost(error as Error);
       return;
+    } finally {
+      clearTimeout(giveUp);
+      this.isConnecting = false;
     }
     if (this.client !== client || this.closed) return;
     this.failures = 0;
@@ -82,20 +92,25 @@ export class PgListener implements Subscription {
   }
 
   private async heartbeat(client: PgClient): Promise<void> {
-    const silence = setTimeout(
-      () => this.lost(client, new Error('the server does not answer')),
-      HEARTBEAT_TIMEOUT_MS,
-    );
-    silence.unref();
+    const giveUp = this.giveUpAfterSilence(client);
     try {
       await client.query('select 1');
     } catch (error) {
       this.lost(client, error as Error);
       return;
     } finally {
-      clearTimeout(silence);
+      clearTimeout(giveUp);
     }
     if (this.client === client && !this.closed) this.scheduleHeartbeat(client);
+  }
+
+  /** What was asked may never be answered, and nobody else would notice. */
+  private giveUpAfterSilence(client: PgClient): NodeJS.Timeout {
+    const giveUp = () => {
+      this.lost(client, new Error('the server does not answer'));
+      cut(client, 'the server does not answer');
+    };
+    return setTimeout(giveUp, HEARTBEAT_TIMEOUT_MS).unref();
   }
 }
 
@@ -103,10 +118,18 @@ function listenerOptions(pool: PgPool): object {
   return { ...loginOptions(pool), keepAlive: true, query_timeout: 0, statement_timeout: 0 };
 }
 
+/** Over a connection that carries nothing any more nobody takes leave: then it is cut. */
 async function endQuietly(client: PgClient | undefined): Promise<void> {
+  const timer = setTimeout(() => cut(client, 'the server did not end the connection'), END_TIMEOUT_MS);
   try {
     await client?.end();
   } catch {
     // It is given up in any case.
+  } finally {
+    clearTimeout(timer);
   }
+}
+
+function cut(client: PgClient | undefined, reason: string): void {
+  client?.connection?.stream?.destroy(new Error(reason));
 }

@@ -88,7 +88,7 @@ class Progress {
     return [...this.except];
   }
 
-  note({ won, lost, orphans }: Round, delivered: number, hasItems: boolean): void {
+  note({ won, lost, orphans, mayHoldMore }: Round, delivered: number, hasItems: boolean): void {
     const candidates = won.length + lost.length + orphans;
     if (candidates > 0) this.rounds++;
     this.removed += orphans;
@@ -104,8 +104,9 @@ class Progress {
     }
     if (lost.length > 0) return;
     if (candidates > 0) {
-      // Fewer than wanted, and none lost: those were all, unless some were taken and not delivered.
-      this.isOver = delivered === candidates;
+      // Fewer than wanted, and none lost: those were all, unless some were taken and not
+      // delivered, or rows of instances that cannot run now fill what was looked at.
+      this.isOver = delivered === candidates && !mayHoldMore;
     } else if (this.except.size > 0 && !hasItems && this.looksAgain === 'no') {
       this.looksAgain = 'next';
     } else {

@@ -35,40 +35,45 @@ export interface Round {
   readonly lost: readonly string[];
   /** Batches for instances that never existed; removed. */
   readonly orphans: number;
+  /** The look ended where it had seen something, and not where the queue ends: there may be more. */
+  readonly mayHoldMore: boolean;
 }
 
 /** One round of a fetch, which is one transaction: look and claim, then load (provider.md 3.4.3). */
 export async function fetchRound(ctx: ProviderContext, tx: Transaction, params: RoundParams): Promise<Round> {
   const tokenPrefix = newTokenPrefix();
   const claim = await claimReady(ctx, tx, { ...params, tokenPrefix });
-  if (claim.messages.size === 0) return { won: [], lost: claim.lost, orphans: 0 };
+  const { lost, mayHoldMore } = claim;
+  if (claim.messages.size === 0) return { won: [], lost, orphans: 0, mayHoldMore };
 
   const loaded = await loadWon(ctx, tx, claim, { ...params, tokenPrefix });
   const orphans = loaded.filter(isOrphan);
   if (orphans.length > 0) await removeOrphans(ctx, tx, orphans);
-  return { won: loaded.filter((won) => !isOrphan(won)), lost: claim.lost, orphans: orphans.length };
+  return { won: loaded.filter((won) => !isOrphan(won)), lost, orphans: orphans.length, mayHoldMore };
 }
 
 type ClaimParams = RoundParams & Locking;
+type ReadyClaim = Claim & Pick<Round, 'mayHoldMore'>;
 
 /**
  * Grabs what can be had at once. A second look, without locks, follows where the first
  * one found too few in a full window, or nothing at all: what others hold at this moment
  * is lost, which is not the same as an empty queue (P:T-18).
  */
-async function claimReady(ctx: ProviderContext, tx: Transaction, params: ClaimParams): Promise<Claim> {
+async function claimReady(ctx: ProviderContext, tx: Transaction, params: ClaimParams): Promise<ReadyClaim> {
   const grab = await grabInstances(ctx, tx, params);
   const foundNothing = grab.messages.size + grab.lost.length === 0;
   const wanted = params.limit - grab.messages.size;
-  if (wanted <= 0 || !(grab.windowWasFull || foundNothing)) return grab;
+  if (wanted <= 0 || !(grab.windowWasFull || foundNothing)) return { ...grab, mayHoldMore: false };
 
   const except = [...params.except, ...grab.lost, ...grab.crowds];
-  const candidates = await peekInstances(ctx, tx, { ...params, except, limit: wanted, window: grab.window });
-  if (candidates.length === 0) return grab;
+  const { candidates, windowWasFull } = await peekInstances(ctx, tx, { ...params, except, limit: wanted, window: grab.window });
+  if (candidates.length === 0) return { ...grab, mayHoldMore: false };
   const behind = await claimInstances(ctx, tx, candidates, params);
   return {
     messages: new Map([...grab.messages, ...behind.messages]),
     lost: [...grab.lost, ...behind.lost],
+    mayHoldMore: windowWasFull,
   };
 }
 

@@ -18,12 +18,12 @@ const MAX_ROUNDS = 5;
 export async function fetchWorkItems(ctx: ProviderContext, params: FetchWorkItems): Promise<LockedWorkItem[]> {
   const { limit, lockTimeoutMs, session, tagFilter } = params;
   if (tagFilter.kind === 'none' || limit <= 0) return [];
-  const claimed: ClaimedWork[] = [];
+  const items: LockedWorkItem[] = [];
   let window: WorkWindow = WORK_WINDOWS.find((size) => size >= 10 * limit) ?? 500;
   let reach = firstReach(params);
-  for (let round = 1; round <= MAX_ROUNDS && claimed.length < limit; round++) {
+  for (let round = 1; round <= MAX_ROUNDS && items.length < limit; round++) {
     const claimParams = {
-      limit: limit - claimed.length,
+      limit: limit - items.length,
       window,
       lockTimeoutMs,
       tagFilter,
@@ -42,10 +42,12 @@ export async function fetchWorkItems(ctx: ProviderContext, params: FetchWorkItem
         },
         { withinMs: lockTimeoutMs, mayBeLost: true },
       );
-      claimed.push(...won);
-      if (!mayHoldMore) break;
+      const readable = await readItems(ctx, won);
+      items.push(...readable);
+      // What cannot be read is given back for a while and makes place for others.
+      if (!mayHoldMore && readable.length === won.length) break;
     } catch (error) {
-      if (claimed.length === 0) throw error;
+      if (items.length === 0) throw error;
       // What earlier rounds locked is the caller's; the next fetch meets the same failure.
       ctx.logger.warn({ error }, 'a fetch of work items ended early');
       break;
@@ -54,7 +56,7 @@ export async function fetchWorkItems(ctx: ProviderContext, params: FetchWorkItem
     // The new sessions that the batch may have are taken: they are owned now.
     if (params.maxNewSessions !== undefined && reach === 'owned and free') reach = 'owned';
   }
-  return readItems(ctx, claimed);
+  return items;
 }
 
 function firstReach({ session, maxNewSessions }: FetchWorkItems): SessionReach {

@@ -4,6 +4,13 @@ import { isClaimableId } from './claimable-id.js';
 import { type PeekedRow, peekStatement, START, type WindowPosition } from './peek-statement.js';
 import { type LookParams, lookValues, type Window, WINDOWS } from './ready-rows.js';
 
+/** What a look without locks has shown. */
+export interface Peek {
+  readonly candidates: readonly Candidate[];
+  /** Whether there may be more candidates behind the last window. */
+  readonly windowWasFull: boolean;
+}
+
 /** An instance with messages that may be claimed now. */
 export interface Candidate {
   readonly instance: string;
@@ -31,7 +38,7 @@ export async function peekInstances(
   ctx: ProviderContext,
   tx: Executor,
   { limit, window: lastWindow, ...params }: PeekParams,
-): Promise<Candidate[]> {
+): Promise<Peek> {
   let window = lastWindow;
   let position = START;
   const crowds: string[] = [];
@@ -40,7 +47,8 @@ export async function peekInstances(
     const values = lookValues({ ...params, except: [...params.except, ...crowds] });
     const rows = await tx.run(peekStatement(ctx, window, params.range), { ...values, ...position });
     const candidates = candidatesOf(ctx, rows);
-    if (candidates.length > 0 || !isFull(rows, window)) return candidates.slice(0, limit);
+    const windowWasFull = isFull(rows, window);
+    if (candidates.length > 0 || !windowWasFull) return { candidates: candidates.slice(0, limit), windowWasFull };
     position = endOf(rows, position);
     crowds.push(...crowdsOf(rows, window));
   }

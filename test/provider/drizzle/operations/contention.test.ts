@@ -34,6 +34,21 @@ async function ready(...instances: string[]): Promise<void> {
   await enqueue(...instances);
 }
 
+describe('C-06 instances that cannot run now', () => {
+  test('however many of their messages stand between those that can, a fetch takes all that it may', async () => {
+    const inTurn = ids(600, 'busy');
+    await ready(...inTurn);
+    await fetchOrchestrationItems(bench.ctx, { limit: 600, ...LOCK });
+    for (let i = 0; i < 3; i++) {
+      await enqueue(...inTurn.slice(i * 200, i * 200 + 200), ...inTurn.slice(i * 200, i * 200 + 200));
+      await ready(`free-${i}`);
+    }
+    const { items, lost } = await fetchOrchestrationItems(bench.another(), { limit: 50, ...LOCK });
+    expect(instancesOf(items)).toEqual(['free-0', 'free-1', 'free-2']);
+    expect(lost).toBe(0);
+  });
+});
+
 describe('C-01 many fetchers', () => {
   test('10 fetchers on 10 instances: each gets one, in every round', async () => {
     for (let round = 0; round < 10; round++) {

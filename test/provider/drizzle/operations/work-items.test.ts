@@ -45,6 +45,15 @@ describe('fetching work', () => {
   });
 });
 
+describe('rows that cannot be read', () => {
+  test('XR-14 others take their places in the batch: fewer than asked for means that there are no more', async () => {
+    await enqueueForWorker(bench.ctx, range(1, 6).map((id) => activity('x', id)));
+    await bench.sql(`update worker_queue set work_item = 'garbage' where activity_id in (1, 3)`);
+    const items = await fetchWorkItems(bench.ctx, { limit: 3, ...LOCK, tagFilter: DEFAULT });
+    expect(idsOf(items)).toEqual([2, 4, 5]);
+  });
+});
+
 describe('sessions', () => {
   test('XR-15 new sessions are bounded; rows of owned ones and rows without one come from behind a window full of the others', async () => {
     await enqueueForWorker(bench.ctx, range(1, 600).map((id) => activity('x', id, { sessionId: `new-${id}` })));

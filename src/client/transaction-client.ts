@@ -8,9 +8,10 @@ import { typedStartMessage } from './start-options.js';
 import { cancelMessage, signalMessage, startMessage } from './messages.js';
 
 /**
- * The part of a client that writes, inside a caller's transaction. Each statement is
- * issued in the tick of its call, so that even a forgotten `await` is ordered before the
- * caller's COMMIT or ROLLBACK; after the end a call rejects with `TransactionEndedError`.
+ * The part of a client that writes, inside a caller's transaction. What is called in one
+ * tick is issued in that tick, so that even a forgotten `await` is ordered before the
+ * caller's COMMIT or ROLLBACK; over node-postgres, what is called while earlier calls are
+ * under way waits for their answer. After the end a call rejects with `TransactionEndedError`.
  */
 export class TransactionClient {
   /** @internal use `client.withTransaction(tx)` */

@@ -14,6 +14,7 @@ import { orchestration } from '../../src/typed/definitions.js';
 import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
 import { waitFor } from '../support/waiting.js';
 import { closePglite, KINDS, openDatabase, type Opened, type Tx } from './databases.js';
+import { overlappingQueries } from './overlapping-queries.js';
 
 const hello = orchestration('hello', async (_ctx, who: string) => `Hello, ${who}`);
 const listener = orchestration('listener', async (ctx) => {
@@ -155,6 +156,46 @@ describe.each(KINDS)('client.withTransaction over $name', (kind) => {
     await quiet.close();
   });
 
+  test('node-postgres never gets a query while another is under way, however many are issued at once', async () => {
+    const ids = ['at-once-1', 'at-once-2', 'at-once-3', 'at-once-4'] as const;
+    const found = await overlappingQueries(async () => {
+      await app.db.transaction(async (tx) => {
+        const insert = () => tx.insert(app.payments).values({ orderId: 'at-once', cents: 1 });
+        // Over an unknown driver, opening a scope marks the transaction at once.
+        const isUnknown = kind.name === "Drizzle's own transactions";
+        if (isUnknown) await insert();
+        const within = client.withTransaction(tx);
+        // Elsewhere the client is free for the application's own statements.
+        if (!isUnknown) await insert();
+        await Promise.all([
+          within.start(hello, 'One', { id: ids[0] }),
+          within.start(hello, 'Two', { id: ids[1], ifExists: 'error' }),
+          client.withTransaction(tx).startOrchestration(ids[2], 'hello', 'Three'),
+          // Later than the others, while they are under way.
+          Promise.resolve().then(() => within.startOrchestration(ids[3], 'hello', 'Four')),
+        ]);
+        await tx.transaction((nested) => client.withTransaction(nested).raiseEvent(ids[0], 'event'));
+      });
+    });
+    expect(found).toEqual([]);
+    const greetings = await Promise.all(ids.map((id) => client.waitForOrchestrationTyped(id, 60_000)));
+    expect(greetings).toEqual(['Hello, One', 'Hello, Two', 'Hello, Three', 'Hello, Four']);
+  });
+
+  test('C-11 what nobody awaits is committed with the transaction, if it was issued before the end', async () => {
+    await app.db.transaction(async (tx) => {
+      const within = client.withTransaction(tx);
+      await tx.insert(app.payments).values({ orderId: 'unawaited', cents: 1 });
+      for (const id of ['unawaited-1', 'unawaited-2']) within.startOrchestration(id, 'hello', id).catch(() => {});
+    });
+    // Over an unknown driver each statement waits for the one before: those come too late, and are refused.
+    const isUnknown = kind.name === "Drizzle's own transactions";
+    for (const id of ['unawaited-1', 'unawaited-2']) {
+      if (isUnknown) expect((await client.getStatus(id)).status).toBe('NotFound');
+      else expect(await client.waitForOrchestrationTyped(id, 60_000)).toBe(`Hello, ${id}`);
+    }
+  });
+
   test('what is no transaction is refused with what was given and what was expected', () => {
     const cases: readonly [tx: unknown, got: RegExp][] = [
       [undefined, /got undefined/],
@@ -235,6 +276,40 @@ describe('a transaction of somewhere else', () => {
       expect((await provider.due()).orchestrator).toBe(true);
     } finally {
       await pool.end();
+      await provider.close();
+      await dropSchema(schema);
+    }
+  });
+
+  test('of a single client, too: one query at a time, and nothing is written after the end', async () => {
+    const schema = uniqueSchema('elsewhere');
+    const provider = await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger, maxConnections: 2 });
+    const connection = new pg.Client({ connectionString: databaseUrl() });
+    await connection.connect();
+    const db = drizzlePg(connection);
+    const client = new Client(provider);
+    try {
+      const found = await overlappingQueries(() =>
+        db.transaction(async (tx) => {
+          const within = client.withTransaction(tx);
+          await tx.execute('select 1');
+          await Promise.all(['a', 'b', 'c'].map((id) => within.startOrchestration(id, 'hello', id)));
+        }),
+      );
+      expect(found).toEqual([]);
+      const { items } = await provider.fetchOrchestrationItems({ limit: 9, lockTimeoutMs: 60_000 });
+      expect(items.map(({ instance }) => instance).sort()).toEqual(['a', 'b', 'c']);
+
+      const late = await db.transaction(async (tx) => client.withTransaction(tx));
+      await expect(late.startOrchestration('late', 'hello', 'x')).rejects.toBeInstanceOf(TransactionEndedError);
+      // Nor into the next transaction on the same client.
+      await db.transaction(async (tx) => {
+        await tx.execute('select 1');
+        await expect(late.startOrchestration('late', 'hello', 'x')).rejects.toBeInstanceOf(TransactionEndedError);
+      });
+      expect((await provider.due()).orchestrator).toBe(false);
+    } finally {
+      await connection.end();
       await provider.close();
       await dropSchema(schema);
     }

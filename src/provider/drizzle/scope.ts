@@ -40,34 +40,43 @@ const askScope = compile(sql`select coalesce(${isInScope}, false)`, ([is]) => bo
 export class CallerTransaction {
   private readonly mark: string;
   private hasEnded = false;
-  /** Set where the transaction may be one of another store: whether it is. */
-  private readonly isElsewhere: Promise<boolean> | undefined;
+  /** How to ask whether the transaction is one of this store; `undefined` where that is certain. */
+  private readonly question: ReturnType<ProviderContext['identity']['question']>;
+  /** Whether the transaction is one of another store. */
+  private isElsewhere: Promise<boolean> | undefined;
 
   private constructor(
     private readonly executor: ScopeExecutor,
     private readonly ctx: ProviderContext,
     tx: unknown,
   ) {
-    const question = ctx.identity.question(tx);
-    this.mark = executor.guardsItself && !question ? GUARDED_BY_DRIVER : ` ${randomUUID()}`;
-    if (question) {
-      // Elsewhere nothing is marked, so that nothing is written there either.
-      const open = ctx.statement(
-        'scope: open here',
-        () => sql`select case when ${question.expression} = ${sql.placeholder('identity')}::text
+    this.question = ctx.identity.question(tx);
+    this.mark = executor.guardsItself && !this.question ? GUARDED_BY_DRIVER : ` ${randomUUID()}`;
+    // At once, while the transaction is certain to be the caller's. Elsewhere it is asked together
+    // with the first statement, so that the client is free for the caller's own until then.
+    if (!executor.guardsItself) this.open();
+  }
+
+  private open(): void {
+    const { executor, question } = this;
+    if (!question) {
+      executor.run(openScope, { [SCOPE]: this.mark }).catch(() => {});
+      return;
+    }
+    // Elsewhere nothing is marked, so that nothing is written there either.
+    const open = this.ctx.statement(
+      'scope: open here',
+      () => sql`select case when ${question.expression} = ${sql.placeholder('identity')}::text
           then set_config('ddz.scope', coalesce(current_setting('ddz.scope', true), '') || ${sql.placeholder(SCOPE)}::text, true)
           end is null`,
-        ([isElsewhere]) => booleanCell(isElsewhere),
-      );
-      const asked = executor.run(open, { [SCOPE]: this.mark, identity: question.text });
-      // A failure of its own shows again at the first statement: the transaction is aborted, or over.
-      this.isElsewhere = asked.then(
-        ([isElsewhere]) => isElsewhere === true,
-        () => false,
-      );
-    } else if (!executor.guardsItself) {
-      executor.run(openScope, { [SCOPE]: this.mark }).catch(() => {});
-    }
+      ([isElsewhere]) => booleanCell(isElsewhere),
+    );
+    const asked = executor.run(open, { [SCOPE]: this.mark, identity: question.text });
+    // A failure of its own shows again at the first statement: the transaction is aborted, or over.
+    this.isElsewhere = asked.then(
+      ([isElsewhere]) => isElsewhere === true,
+      () => false,
+    );
   }
 
   /** @throws UnsupportedError when `tx` is no transaction of the provider's driver */
@@ -88,6 +97,7 @@ export class CallerTransaction {
    */
   async run<Row>(operation: string, statement: Statement<Row>, values: SqlValues = {}): Promise<Row[]> {
     if (this.hasEnded || !this.executor.mayBeOpen()) throw this.ended(operation);
+    if (this.question && !this.isElsewhere) this.open();
     try {
       const rows = await this.executor.run(statement, { ...values, [SCOPE]: this.mark });
       if (await this.isElsewhere) throw this.elsewhere(operation);

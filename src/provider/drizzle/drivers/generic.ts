@@ -3,6 +3,7 @@ import type { Driver, Executor, ScopeExecutor, SqlValue, SqlValues, Transaction 
 import type { Cell, Statement } from '../statement.js';
 import { markConnectionError } from './connection-errors.js';
 import { performInTransaction, type TransactionRunner } from './first-error.js';
+import { clientOfOneQuery, runInTurn, takingTurns } from './one-at-a-time.js';
 import { parameterText } from './parameter-text.js';
 
 /** The part of Drizzle's session that all of its PostgreSQL drivers share. */
@@ -14,6 +15,7 @@ interface Session {
     isResponseInArrayMode: true,
     mapRows: (rows: unknown[][]) => unknown[][],
   ): { execute(): Promise<unknown[][]> };
+  readonly client?: unknown;
   /** Set while code of the application's is kept from some statements; ours are not among them. */
   readonly [UNGUARDED]?: Session['prepareQuery'];
 }
@@ -58,17 +60,20 @@ export class GenericDriver implements Driver {
   }
 
   withTransaction<T>(use: (tx: Transaction) => Promise<T>): Promise<T> {
-    return performInTransaction(
-      (work) => this.db.transaction((tx) => work(runnerOn(tx)), { isolationLevel: 'read committed' }),
-      use,
-    );
+    return performInTransaction((work) => {
+      const workIn = (tx: SessionHolder) =>
+        clientOfOneQuery(tx.session) ? runInTurn(runnerOn(tx), work) : work(runnerOn(tx));
+      return this.db.transaction(workIn, { isolationLevel: 'read committed' });
+    }, use);
   }
 
   scopeOf(tx: unknown): ScopeExecutor | undefined {
     const isTransaction = typeof (tx as { rollback?: unknown } | null)?.rollback === 'function' && hasSession(tx);
     if (!isTransaction) return undefined;
     const onCommit = (listener: () => void) => watchCommit(tx.session, listener);
-    return { ...runnerOn(tx), mayBeOpen: () => true, guardsItself: false, onCommit };
+    const client = clientOfOneQuery(tx.session);
+    const runner = client ? takingTurns(client, runnerOn(tx)) : runnerOn(tx);
+    return { ...runner, mayBeOpen: () => true, guardsItself: false, onCommit };
   }
 
   async close(): Promise<void> {

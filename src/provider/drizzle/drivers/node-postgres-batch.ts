@@ -47,7 +47,16 @@ export interface Batch {
 /** Asked just before a batch is written; an error keeps it from being sent. */
 export type SendGuard = () => Error | null;
 
-export type BatchClass = new (parts: readonly BatchPart[], guard?: SendGuard) => Batch;
+export interface BatchOptions {
+  readonly guard?: SendGuard | undefined;
+  /**
+   * Takes the client in the tick of the call and writes a microtask later: until then its list
+   * of parts may grow. Not in pipeline mode, where what follows is written at once.
+   */
+  readonly gathers?: boolean | undefined;
+}
+
+export type BatchClass = new (parts: readonly BatchPart[], options?: BatchOptions) => Batch;
 
 const classes = new WeakMap<QueryClass, BatchClass>();
 
@@ -79,10 +88,11 @@ function makeBatchClass(Query: QueryClass): BatchClass {
     private readonly finished: { rows: Cell[][]; command: string }[] = [];
     private openRows: Cell[][] = [];
     private sent = false;
+    private failed = false;
 
     constructor(
       private readonly parts: readonly BatchPart[],
-      private readonly guard?: SendGuard,
+      private readonly options: BatchOptions = {},
     ) {
       super({ text: '' });
       let settle: (outcome: BatchOutcome) => void;
@@ -98,8 +108,16 @@ function makeBatchClass(Query: QueryClass): BatchClass {
     }
 
     submit(connection: Connection): Error | null {
-      const refused = this.guard?.() ?? null;
+      const refused = this.options.guard?.() ?? null;
       if (refused) return refused;
+      if (this.options.gathers) queueMicrotask(() => this.write(connection));
+      else this.write(connection);
+      return null;
+    }
+
+    private write(connection: Connection): void {
+      // The connection was lost between the two: the outcome is known already.
+      if (this.failed) return;
       this.sent = true;
       connection.stream.cork?.();
       try {
@@ -108,7 +126,6 @@ function makeBatchClass(Query: QueryClass): BatchClass {
       } finally {
         connection.stream.uncork?.();
       }
-      return null;
     }
 
     private submitPart(connection: Connection, { text, name, values }: BatchPart): void {
@@ -157,6 +174,7 @@ function makeBatchClass(Query: QueryClass): BatchClass {
     handleCopyData(): void {}
 
     handleError(error: Error, connection: Connection): void {
+      this.failed = true;
       // The server skips what follows: those statements are not prepared.
       for (const { name } of this.parts.slice(this.finished.length)) {
         if (name !== undefined) delete this.submitted(connection)[name];

@@ -19,7 +19,10 @@ export interface PgClient {
   readonly pipeline?: boolean;
   /** The process of the server, once connected; a pooler makes one up. */
   readonly processID?: number | null;
-  readonly connection?: { readonly stream?: { destroy(error?: Error): unknown } };
+  readonly connection?: {
+    readonly stream?: { destroy(error?: Error): unknown };
+    on?(event: 'readyForQuery', listener: (message?: { readonly status?: string }) => void): unknown;
+  };
   /** On clients of a pool: another function for each time that the client is lent. */
   readonly release?: unknown;
 }

@@ -1,25 +1,29 @@
-import { ScopeEndedError, type ScopeExecutor } from '../executor.js';
-import { PgSession, type SessionOptions } from './node-postgres-session.js';
+import type { ScopeExecutor, SqlValues } from '../executor.js';
+import type { Statement } from '../statement.js';
+import { ScopeLine } from './node-postgres-line.js';
+import { decodeRows, partOf, PgSession, sendBatch, type SessionOptions } from './node-postgres-session.js';
 
 /**
- * A caller's transaction on `client`. The client reports the transaction's status with
- * each answer. It is exact at the moment when a statement is sent, unless statements
- * are sent ahead of answers, as in pipeline mode. And it says nothing about whose
- * transaction it is: only a pooled client, which is given a new `release` each time it
- * is lent, can tell a stranger's from the caller's.
+ * A caller's transaction on `client`, which reports the transaction's status with each
+ * answer: exact at the moment when a statement is sent, unless statements are sent ahead
+ * of answers, as in pipeline mode. There the statements go out at once and guard
+ * themselves; otherwise they go through the client's {@link ScopeLine}.
  */
 export function pgScope(options: SessionOptions): ScopeExecutor {
   const { client } = options;
-  const { release } = client;
-  const guardsItself =
-    !client.pipeline && typeof release === 'function' && typeof client.getTransactionStatus === 'function';
-  const mayBeOpen = () => client.getTransactionStatus?.() !== 'I' && client.release === release;
-  const guard = () => (mayBeOpen() ? null : new ScopeEndedError());
-  const session = new PgSession(guardsItself ? { ...options, guard } : options);
-  return {
-    run: (statement, values) => session.run(statement, values),
-    script: (sql) => session.script(sql),
-    mayBeOpen,
-    guardsItself,
+  const session = new PgSession(options);
+  const script = (sql: string) => session.script(sql);
+  const line = ScopeLine.of(client);
+  if (!line) {
+    const { release } = client;
+    const mayBeOpen = () => client.getTransactionStatus?.() !== 'I' && client.release === release;
+    return { run: (statement, values) => session.run(statement, values), script, mayBeOpen, guardsItself: false };
+  }
+  const mark = line.mark();
+  const run = async <Row>(statement: Statement<Row>, values: SqlValues = {}): Promise<Row[]> => {
+    const part = partOf(options.names, statement, values);
+    const result = await line.run(part, mark, (parts, guard) => sendBatch({ ...options, guard }, parts, { gathers: true }));
+    return decodeRows(statement, result);
   };
+  return { run, script, mayBeOpen: () => line.isOpen(mark), guardsItself: true };
 }

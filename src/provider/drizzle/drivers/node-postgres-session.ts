@@ -8,7 +8,7 @@ import {
   serverErrorOf,
 } from './connection-errors.js';
 import type { AnswerWatch } from './answer-watch.js';
-import type { BatchClass, BatchPart, PartResult, SendGuard } from './node-postgres-batch.js';
+import type { BatchClass, BatchOptions, BatchOutcome, BatchPart, PartResult, SendGuard } from './node-postgres-batch.js';
 import type { PgClient } from './node-postgres-client.js';
 import { parameterText } from './parameter-text.js';
 import type { StatementNames } from './statement-names.js';
@@ -61,11 +61,7 @@ export class PgSession {
   }
 
   protected partOf(statement: Statement<unknown>, values: SqlValues): BatchPart {
-    return {
-      text: statement.text,
-      name: this.options.names.nameOf(statement),
-      values: statement.bind(values).map(parameterText),
-    };
+    return partOf(this.options.names, statement, values);
   }
 
   private async send(parts: readonly BatchPart[]): Promise<readonly PartResult[]> {
@@ -230,8 +226,17 @@ function unasked(part: BatchPart): Pending {
   return { part, resolve: () => {}, reject: () => {} };
 }
 
-async function sendBatch({ client, Batch, names, guard, watch }: SessionOptions, parts: readonly BatchPart[]) {
-  const batch = new Batch(parts, guard);
+export function partOf(names: StatementNames, statement: Statement<unknown>, values: SqlValues): BatchPart {
+  return { text: statement.text, name: names.nameOf(statement), values: statement.bind(values).map(parameterText) };
+}
+
+/** What the server made of the parts; an error is marked where it means that the connection is lost. */
+export async function sendBatch(
+  { client, Batch, names, guard, watch }: SessionOptions,
+  parts: readonly BatchPart[],
+  { gathers }: Pick<BatchOptions, 'gathers'> = {},
+): Promise<BatchOutcome> {
+  const batch = new Batch(parts, { guard, gathers });
   client.query(batch);
   const answered = watch?.begin(client);
   const outcome = await batch.outcome;
@@ -241,6 +246,6 @@ async function sendBatch({ client, Batch, names, guard, watch }: SessionOptions,
   return { ...outcome, error: markConnectionError(outcome.error) };
 }
 
-function decodeRows<Row>(statement: Statement<Row>, result: PartResult | undefined): Row[] {
+export function decodeRows<Row>(statement: Statement<Row>, result: PartResult | undefined): Row[] {
   return (result?.rows ?? []).map((cells: readonly Cell[]) => statement.decode(cells));
 }

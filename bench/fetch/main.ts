@@ -13,31 +13,16 @@ import { benchArguments, isWanted } from '../harness/arguments.js';
 import { CpuMeter } from '../harness/cpu.js';
 import { startDelayProxy } from '../harness/delay-proxy.js';
 import { describeEnvironment, printEnvironment } from '../harness/environment.js';
+import { printGoals } from '../harness/goal.js';
 import { median } from '../harness/statistics.js';
 import { formatTable, short } from '../harness/table.js';
 import { Backlog } from './backlog.js';
+import type { Cell } from './cell.js';
 import type { Contestant, Fetcher } from './contestant.js';
 import { drizzleContestant } from './drizzle-contestant.js';
+import { goalsOf } from './goals.js';
 import { measure, type Measurement } from './measure.js';
 import { storedFunctionContestant } from './stored-function-contestant.js';
-
-/** One line of the results. */
-interface Cell {
-  readonly backlog: number;
-  readonly mode: 'fetch' | 'fetch + ack';
-  readonly versionFilter: boolean;
-  readonly delayMs: number;
-  readonly fetchers: number;
-  readonly contestant: string;
-  readonly itemsPerSecond: number;
-  /** Of native's function in the same rounds; absent without native. */
-  readonly ofNative?: number;
-  readonly callMsP50: number;
-  readonly callMsP95: number;
-  readonly serverCpuMs: number;
-  readonly clientCpuMs: number;
-  readonly rounds: number;
-}
 
 interface Setting {
   readonly backlog: number;
@@ -100,7 +85,12 @@ for (const backlog of args.quick ? [3_000] : [3_000, 100_000]) {
     cells.push(...results);
   }
 }
-if (args.json) await writeFile(args.json, `${JSON.stringify({ environment, seed: args.seed, cells }, undefined, 2)}\n`);
+const goals = goalsOf(cells);
+console.log(`\ngoals, backlog 3,000`);
+printGoals(goals);
+if (args.json) {
+  await writeFile(args.json, `${JSON.stringify({ environment, seed: args.seed, cells, goals }, undefined, 2)}\n`);
+}
 await control.end();
 await server.destroy();
 // Native keeps its connections, and with them the process.

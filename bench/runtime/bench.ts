@@ -4,17 +4,11 @@ import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js'
 import { startPostgresServer, type PostgresServer } from '../../test/support/postgres-server.js';
 import type { BenchArguments } from '../harness/arguments.js';
 import { CpuMeter } from '../harness/cpu.js';
+import type { Goal } from '../harness/goal.js';
 import { availableEngines, type EngineName } from './engines.js';
 import type { Workload } from './protocol.js';
 import { type Measured, runChild } from './run-child.js';
 import { ServerCounters } from './server-counters.js';
-
-/** A figure that was asked for, and what it should be. */
-export interface Goal {
-  readonly text: string;
-  readonly value: number;
-  readonly met: boolean;
-}
 
 export interface ScenarioResult {
   readonly header: readonly string[];
@@ -92,14 +86,4 @@ export class Bench {
   async provider(schema: string): Promise<DrizzleProvider> {
     return DrizzleProvider.connect(this.server.url, { schema, logger: silentLogger, maxConnections: 2 });
   }
-}
-
-/** A goal that a figure should reach or exceed. */
-export function atLeast(text: string, value: number, limit: number): Goal {
-  return { text: `${text}: at least ${limit}`, value, met: Number.isFinite(value) && value >= limit };
-}
-
-/** A goal that a figure should not exceed. */
-export function atMost(text: string, value: number, limit: number): Goal {
-  return { text: `${text}: at most ${limit}`, value, met: Number.isFinite(value) && value <= limit };
 }

@@ -1,6 +1,6 @@
 /** A process of its own for one engine: client and runtime, or a runtime that serves. */
 import { openEngine } from './engines.js';
-import { runLoad, runSequence } from './load.js';
+import { addWaiters, runLoad, runSequence } from './load.js';
 import { ran, registerPrograms } from './programs.js';
 import type { ChildMessage, ChildParams, ChildResult, ParentMessage } from './protocol.js';
 
@@ -17,6 +17,7 @@ async function main(): Promise<void> {
   const { workload } = params;
   switch (workload.kind) {
     case 'serve':
+      await addWaiters(client, params.name, workload.waiters ?? 0);
       await window.begin();
       await told('go');
       await window.end([], 0);

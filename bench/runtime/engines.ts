@@ -12,6 +12,7 @@ import { StoredFunctionProvider } from '../../src/provider/stored-function/index
 export type EngineName =
   | 'ours'
   | 'ours, pooled'
+  | 'ours, cold'
   | 'ours, no-op tracer'
   | 'ours, OpenTelemetry SDK'
   | 'stored-function'
@@ -44,6 +45,11 @@ export async function openEngine(name: EngineName, url: string, schema: string):
         sdk: await connectOurs(url, schema, { namedStatements: false, notifications: false }),
         runtimeOptions: {},
       };
+    case 'ours, cold': {
+      // Nothing is kept between two turns: each replays from the start.
+      const { provider } = await connectOurs(url, schema);
+      return { sdk: new OurSdk(provider, { warmInstances: 0 }), runtimeOptions: {} };
+    }
     case 'ours, no-op tracer':
       return openWithTelemetry(url, schema);
     case 'ours, OpenTelemetry SDK':

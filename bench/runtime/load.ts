@@ -18,11 +18,7 @@ export async function runLoad(
   { orchestration, input, inFlight, warmUpMs, windowMs, waiters = 0 }: Extract<Workload, { kind: 'load' }>,
   window: Window,
 ): Promise<void> {
-  for (let n = 0; n < waiters; n++) {
-    const id = `${name}-waiting-${n}`;
-    await client.startOrchestration(id, 'waiting');
-    client.waitForOrchestration(id, PATIENCE_MS).catch(() => undefined);
-  }
+  await addWaiters(client, name, waiters);
   let stopped = false;
   let measuring = false;
   let started = 0;
@@ -54,14 +50,21 @@ export async function runLoad(
   void slots;
 }
 
+/** Lets so many clients wait for instances that do not end. */
+export async function addWaiters(client: DurableClient, name: string, count: number): Promise<void> {
+  const ids = Array.from({ length: count }, (_, n) => `${name}-waiting-${n}`);
+  await Promise.all(ids.map((id) => client.startOrchestration(id, 'waiting')));
+  for (const id of ids) client.waitForOrchestration(id, PATIENCE_MS).catch(() => undefined);
+}
+
 /** One instance after the other; the first few warm up. */
 export async function runSequence(
   client: DurableClient,
   name: string,
-  { orchestration, input, count }: Extract<Workload, { kind: 'sequence' }>,
+  { orchestration, input, count, warmUpInput = input }: Extract<Workload, { kind: 'sequence' }>,
   window: Window,
 ): Promise<void> {
-  const once = async (id: string) => {
+  const once = async (id: string, input: unknown) => {
     const startMs = performance.now();
     await client.startOrchestration(id, orchestration, input);
     const { status, error } = await client.waitForOrchestration(id, PATIENCE_MS);
@@ -69,10 +72,10 @@ export async function runSequence(
     return performance.now() - startMs;
   };
   const warmUps = Math.min(10, Math.ceil(count / 5));
-  for (let n = 0; n < warmUps; n++) await once(`${name}-warm-up-${n}`);
+  for (let n = 0; n < warmUps; n++) await once(`${name}-warm-up-${n}`, warmUpInput);
   await window.begin();
   const latenciesMs: number[] = [];
-  for (let n = 0; n < count; n++) latenciesMs.push(await once(`${name}-${n}`));
+  for (let n = 0; n < count; n++) latenciesMs.push(await once(`${name}-${n}`, input));
   await window.end(latenciesMs, count);
 }
 

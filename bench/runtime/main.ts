@@ -4,9 +4,10 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { nativeAvailable, nativeUnavailableReason } from '../../test/oracle/native.js';
-import { benchArguments, isWanted } from '../harness/arguments.js';
+import { benchArguments } from '../harness/arguments.js';
 import { describeEnvironment, printEnvironment } from '../harness/environment.js';
-import { formatTable, short } from '../harness/table.js';
+import { printGoals } from '../harness/goal.js';
+import { formatTable } from '../harness/table.js';
 import { Bench, type ScenarioResult } from './bench.js';
 import { backgroundScenarios } from './scenarios/background.js';
 import { backlogScenarios } from './scenarios/backlog.js';
@@ -18,13 +19,7 @@ import { networkScenarios } from './scenarios/network.js';
 import { processScenarios } from './scenarios/processes.js';
 import { throughputScenarios } from './scenarios/throughput.js';
 
-const args = benchArguments();
-const bench = await Bench.open(args);
-const environment = await describeEnvironment(bench.server.url);
-printEnvironment(environment, args.seed);
-if (!nativeAvailable) console.log(`without native: ${nativeUnavailableReason}`);
-const results: Record<string, ScenarioResult | { error: string }> = {};
-for (const scenario of [
+const scenarios = [
   ...throughputScenarios,
   ...latencyScenarios,
   ...processScenarios,
@@ -34,17 +29,27 @@ for (const scenario of [
   ...memoryScenarios,
   ...networkScenarios,
   ...engineScenarios,
-]) {
-  if (!isWanted(args, scenario.name)) continue;
+];
+const args = benchArguments();
+const wanted = scenarios.filter(({ name }) => isWanted(name));
+if (wanted.length === 0) {
+  console.error(`no scenario is named like that: expected ${scenarios.map(({ name }) => name).join(', ')}`);
+  process.exit(2);
+}
+const bench = await Bench.open(args);
+const environment = await describeEnvironment(bench.server.url);
+printEnvironment(environment, args.seed);
+if (!nativeAvailable) console.log(`without native: ${nativeUnavailableReason}`);
+const results: Record<string, ScenarioResult | { error: string }> = {};
+const beganMs = performance.now();
+for (const scenario of wanted) {
   console.log(`\n${scenario.name}: ${scenario.about}`);
   const startMs = performance.now();
   try {
     const result = await scenario.run(bench);
     results[scenario.name] = result;
     console.log(formatTable(result.header, result.rows));
-    for (const { text, value, met } of result.goals) {
-      console.log(`  ${met ? 'met   ' : 'MISSED'} ${text} (${short(value)})`);
-    }
+    printGoals(result.goals);
   } catch (error) {
     results[scenario.name] = { error: String(error) };
     console.error(error);
@@ -54,4 +59,13 @@ for (const scenario of [
 }
 if (args.json)
   await writeFile(args.json, `${JSON.stringify({ environment, seed: args.seed, results }, undefined, 2)}\n`);
+console.log(`\n${wanted.length} scenarios in ${((performance.now() - beganMs) / 60_000).toFixed(1)} minutes`);
 await bench.close();
+// A scenario that failed may have left processes behind; they end with this one.
+process.exit();
+
+/** A whole name means that scenario, anything else all whose names contain it. */
+function isWanted(name: string): boolean {
+  const isName = (part: string) => scenarios.some((scenario) => scenario.name === part);
+  return args.only.length === 0 || args.only.some((part) => (isName(part) ? part === name : name.includes(part)));
+}

@@ -25,9 +25,20 @@ export type Workload =
       readonly waiters?: number;
     }
   /** One instance after the other. */
-  | { readonly kind: 'sequence'; readonly orchestration: string; readonly input: unknown; readonly count: number }
+  | {
+      readonly kind: 'sequence';
+      readonly orchestration: string;
+      readonly input: unknown;
+      readonly count: number;
+      /** What the instances before the window get, where `input` would take too long; absent: `input`. */
+      readonly warmUpInput?: unknown;
+    }
   /** Serves until it is told to end: somebody else starts and counts. */
-  | { readonly kind: 'serve' };
+  | {
+      readonly kind: 'serve';
+      /** Clients that wait for instances that do not end. */
+      readonly waiters?: number;
+    };
 
 export type ChildMessage =
   /** The runtime is up. */

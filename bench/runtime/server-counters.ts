@@ -10,7 +10,7 @@ export interface ServerReading {
   readonly statements: number;
   /** Rows that scans returned or indexes fetched. */
   readonly rowsRead: number;
-  /** Pages looked at, in shared buffers or on disk. */
+  /** Pages that statements looked at, in shared buffers or on disk; what vacuum does is not among them. */
   readonly buffers: number;
 }
 
@@ -33,9 +33,10 @@ export class ServerCounters {
       select (select sum(xact_commit) from pg_stat_database)::text as commits,
         pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::text as wal,
         (select sum(tup_returned + tup_fetched) from pg_stat_database where datname = current_database())::text as rows_read,
-        (select sum(blks_hit + blks_read) from pg_stat_database where datname = current_database())::text as buffers,
-        (select coalesce(sum(calls), 0) from pg_stat_statements
-          where query !~* '^(begin|commit|rollback|start transaction)')::text as statements`);
+        s.buffers::text, s.statements::text
+      from (select coalesce(sum(shared_blks_hit + shared_blks_read), 0) as buffers,
+          coalesce(sum(calls) filter (where query !~* '^(begin|commit|rollback|start transaction)'), 0) as statements
+        from pg_stat_statements) s`);
     const row = rows[0];
     return {
       cpuMs: this.cpu.read().server,

@@ -4,7 +4,8 @@ import { COMPAT_VERSION_TEXT } from '../../../src/wire/compat-version.js';
 import type { EventBody, HistoryEvent } from '../../../src/wire/event.js';
 import { median } from '../../harness/statistics.js';
 import { short } from '../../harness/table.js';
-import { atMost, type Scenario } from '../bench.js';
+import { atMost } from '../../harness/goal.js';
+import type { Scenario } from '../bench.js';
 
 const STEPS = 5_000;
 

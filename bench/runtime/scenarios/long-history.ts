@@ -1,11 +1,14 @@
 import { short } from '../../harness/table.js';
-import { atMost, type Bench, type Goal, type Scenario, type ScenarioResult } from '../bench.js';
+import { atMost, type Goal } from '../../harness/goal.js';
+import type { Bench, Scenario, ScenarioResult } from '../bench.js';
 import type { EngineName } from '../engines.js';
+import { fillFinished } from './backlog.js';
+import { type Chain, watchHistory } from './history-watch.js';
 
 export const longHistoryScenarios: readonly Scenario[] = [
   {
     name: 'long-history',
-    about: 'activities in a row in one execution: time of a step at the beginning and at the end',
+    about: 'activities in a row in one execution: what a step costs at the beginning and at the end',
     run: longHistory,
   },
   {
@@ -15,39 +18,55 @@ export const longHistoryScenarios: readonly Scenario[] = [
   },
 ];
 
+/** Finished instances that the store has already, so that its indexes have their depth. */
+const FINISHED = 20_000;
+
 async function longHistory(bench: Bench): Promise<ScenarioResult> {
   const rows: (string | number)[][] = [];
   const goals: Goal[] = [];
-  const lengths: Partial<Record<EngineName, readonly number[]>> = bench.quick
-    ? { ours: [1_000] }
-    : { ours: [1_000, 10_000], native: [1_000] };
-  for (const [engine, all] of Object.entries(lengths) as [EngineName, readonly number[]][]) {
+  const chains: Chain[] = bench.quick
+    ? [{ engine: 'ours', steps: 400, after: 0, part: 100 }]
+    : [
+        { engine: 'ours', steps: 1_000, after: 0, part: 100 },
+        { engine: 'ours', steps: 10_000, after: 100, part: 500 },
+        { engine: 'ours, cold', steps: 1_000, after: 0, part: 100 },
+        { engine: 'native', steps: 1_000, after: 0, part: 100 },
+      ];
+  for (const chain of chains) {
+    const { engine, steps, after, part } = chain;
     if (!bench.hasEngine(engine)) continue;
-    for (const length of all) {
-      const schema = bench.newSchema();
-      const { elapsedMs } = await bench.measure(
-        engine,
-        { kind: 'sequence', orchestration: 'chain', input: length, count: 1 },
-        schema,
-      );
-      const { first, last } = await stepTimes(bench, schema);
-      rows.push([engine, length, short(elapsedMs / 1000), short(first), short(last), short(last / first)]);
-      if (engine === 'ours') goals.push(atMost(`last 100 of ${length} steps by the first 100`, last / first, 1.1));
-      await bench.drop(schema);
+    const schema = bench.newSchema();
+    if (engine !== 'native') {
+      await (await bench.provider(schema)).close();
+      await fillFinished(bench, schema, FINISHED);
     }
+    const watch = watchHistory(bench, schema, 'b-0', chain);
+    const { elapsedMs } = await bench.measure(
+      engine,
+      { kind: 'sequence', orchestration: 'chain', input: steps, count: 1, warmUpInput: engine === 'native' ? 20 : 200 },
+      schema,
+    );
+    const { first, last } = await watch.costs();
+    rows.push([
+      engine,
+      steps,
+      short(elapsedMs / 1000),
+      ...[first.ms, last.ms, first.rows, last.rows, first.buffers, last.buffers].map(short),
+    ]);
+    if (engine === 'ours') {
+      const text = (what: string) =>
+        `${what} of a step in the last ${part} of ${steps}, by step ${after + 1} to ${after + part}`;
+      goals.push(atMost(text('ms'), last.ms / first.ms, 1.1));
+      goals.push(atMost(text('rows'), last.rows / first.rows, 1.1));
+      goals.push(atMost(text('buffers'), last.buffers / first.buffers, 1.1));
+    }
+    await bench.drop(schema);
   }
-  return { header: ['', 'steps', 's', 'first 100: ms each', 'last 100', 'ratio'], rows, goals };
-}
-
-/** By the stamps of the outcomes in the history of the measured instance. */
-async function stepTimes(bench: Bench, schema: string): Promise<{ first: number; last: number }> {
-  const { rows } = await bench.control.query<{ at: string }>(
-    `select event_data::json ->> 'timestamp_ms' as at from ${schema}.history
-      where instance_id = 'b-0' and event_data like '%"type":"ActivityCompleted"%' order by event_id`,
-  );
-  const at = rows.map((row) => Number(row.at));
-  const each = (from: number, to: number) => ((at[to] ?? NaN) - (at[from] ?? NaN)) / (to - from);
-  return { first: each(0, 100), last: each(at.length - 101, at.length - 1) };
+  return {
+    header: ['', 'steps', 's', 'first: ms each', 'last', 'first: rows each', 'last', 'first: buffers each', 'last'],
+    rows,
+    goals,
+  };
 }
 
 async function fanIn(bench: Bench): Promise<ScenarioResult> {
@@ -62,8 +81,14 @@ async function fanIn(bench: Bench): Promise<ScenarioResult> {
       ];
   for (const [engine, width] of runs) {
     if (!bench.hasEngine(engine)) continue;
-    const input = { width, activity: 'echo', input: 1 };
-    const { elapsedMs } = await bench.measure(engine, { kind: 'sequence', orchestration: 'fanOut', input, count: 1 });
+    const input = (width: number) => ({ width, activity: 'echo', input: 1 });
+    const { elapsedMs } = await bench.measure(engine, {
+      kind: 'sequence',
+      orchestration: 'fanOut',
+      input: input(width),
+      count: 1,
+      warmUpInput: input(engine === 'native' ? 50 : 1_000),
+    });
     seconds.set(`${engine} ${width}`, elapsedMs / 1000);
     rows.push([engine, width, short(elapsedMs / 1000)]);
   }

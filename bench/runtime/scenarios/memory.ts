@@ -1,5 +1,6 @@
 import { short } from '../../harness/table.js';
-import { atMost, type Bench, type Scenario, type ScenarioResult } from '../bench.js';
+import { atMost } from '../../harness/goal.js';
+import type { Bench, Scenario, ScenarioResult } from '../bench.js';
 import { EngineProcess } from '../run-child.js';
 import { startMany } from './start-many.js';
 
@@ -12,7 +13,7 @@ export const memoryScenarios: readonly Scenario[] = [
 ];
 
 async function memoryOfWaiting(bench: Bench): Promise<ScenarioResult> {
-  const counts = bench.quick ? [1_000, 5_000] : [1_000, 100_000];
+  const counts = bench.quick ? [500, 2_500] : [1_000, 100_000];
   const rss: number[] = [];
   for (const count of counts) rss.push(await rssWith(bench, count));
   const [few = NaN, many = NaN] = rss;
@@ -39,16 +40,17 @@ async function rssWith(bench: Bench, count: number): Promise<number> {
   child.tell('go');
   const provider = await bench.provider(schema);
   // The same work before both readings, so that what differs is what waits: hellos come and go.
-  await startMany(provider, 'hello', 'h', 10_000);
-  await until(bench, `select count(*) = 10000 as done from ${schema}.executions where status = 'Completed'`);
+  const hellos = bench.quick ? 1_000 : 10_000;
+  await startMany(provider, 'hello', 'h', hellos);
+  await until(bench, `select count(*) = ${hellos} as done from ${schema}.executions where status = 'Completed'`);
   await startMany(provider, 'waiting', 'w', count);
   await until(
     bench,
     `select count(*) = ${count} as done from ${schema}.executions e where e.status = 'Running' and exists
       (select from ${schema}.history h where h.instance_id = e.instance_id and h.event_id = 2)`,
   );
-  await startMany(provider, 'hello', 'after', 2_000);
-  await until(bench, `select count(*) = 12000 as done from ${schema}.executions where status = 'Completed'`);
+  await startMany(provider, 'hello', 'after', hellos / 5);
+  await until(bench, `select count(*) = ${1.2 * hellos} as done from ${schema}.executions where status = 'Completed'`);
   await provider.close();
   child.tell('go');
   const { result } = await child.hear('end');
@@ -61,6 +63,6 @@ async function until({ control }: Bench, question: string): Promise<void> {
   for (;;) {
     const { rows } = await control.query<{ done: boolean }>(question);
     if (rows[0]?.done) return;
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await new Promise((resolve) => setTimeout(resolve, 500));
   }
 }

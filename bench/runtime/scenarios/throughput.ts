@@ -1,6 +1,7 @@
 import { median, percentile } from '../../harness/statistics.js';
 import { short } from '../../harness/table.js';
-import { atLeast, atMost, type Bench, type Goal, type Scenario, type ScenarioResult } from '../bench.js';
+import { atLeast, atMost, type Goal } from '../../harness/goal.js';
+import type { Bench, Scenario, ScenarioResult } from '../bench.js';
 import type { EngineName } from '../engines.js';
 import type { Measured } from '../run-child.js';
 
@@ -28,6 +29,8 @@ interface ThroughputParams {
   readonly countsSteps?: boolean;
   readonly goals: (ours: Figures, native: Figures | undefined) => Goal[];
 }
+
+const QUICK_ENGINES: readonly EngineName[] = ['ours', 'native'];
 
 export const throughputScenarios: readonly Scenario[] = [
   throughput({
@@ -81,7 +84,7 @@ function throughput(params: ThroughputParams): Scenario {
   const run = async (bench: Bench): Promise<ScenarioResult> => {
     const figures: Figures[] = [];
     for (const engine of params.engines) {
-      if (!bench.hasEngine(engine)) continue;
+      if (!bench.hasEngine(engine) || (bench.quick && !QUICK_ENGINES.includes(engine))) continue;
       // The second minute, when checkpoints have had their share of the WAL.
       const thorough = !bench.quick && engine === 'ours' && name === 'hello';
       const measured = await bench.measure(engine, {
@@ -89,8 +92,8 @@ function throughput(params: ThroughputParams): Scenario {
         orchestration,
         input,
         inFlight,
-        warmUpMs: thorough ? 60_000 : bench.quick ? 2_500 : 8_000,
-        windowMs: thorough ? 60_000 : bench.quick ? 4_000 : 15_000,
+        warmUpMs: thorough ? 60_000 : bench.quick ? 1_500 : 8_000,
+        windowMs: thorough ? 60_000 : bench.quick ? 2_000 : 15_000,
       });
       figures.push(figuresOf(engine, measured, countsSteps));
     }

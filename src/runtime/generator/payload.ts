@@ -1,4 +1,4 @@
-import { embedded, throughNative } from './native-json.js';
+import { embedded, passesUnchanged, throughNative } from './native-json.js';
 
 /**
  * The JSON text that stands for a payload; an omitted one is `null` (node-api.md 2).
@@ -31,7 +31,9 @@ export function decodeTwice(value: unknown): unknown {
 
 /** One element of a join, changed as native changes it: the text passes its JSON library twice. */
 export function joinElement(outcome: { readonly ok: boolean; readonly text: string }): unknown {
-  const wrapped = `{"${outcome.ok ? 'ok' : 'err'}":${embedded(outcome.text)}}`;
+  const key = outcome.ok ? 'ok' : 'err';
+  if (passesUnchanged(outcome.text)) return { [key]: JSON.parse(outcome.text) as unknown };
+  const wrapped = `{"${key}":${embedded(outcome.text)}}`;
   const again = throughNative(wrapped);
   return again === undefined ? wrapped : (JSON.parse(again) as unknown);
 }

@@ -1,11 +1,53 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { throughNative } from '../../../src/runtime/generator/native-json.js';
+import { passesUnchanged, readAndWrite, throughNative } from '../../../src/runtime/generator/native-json.js';
 import { joinElement, raceValue } from '../../../src/runtime/generator/payload.js';
 import type { NativeSdk } from '../../oracle/native.js';
 import { connectNative, nativeAvailable, nativeUnavailableReason } from '../../oracle/native.js';
 import { databaseUrl, dropSchema, uniqueSchema } from '../../support/database.js';
 
 const element = (text: string): string => JSON.stringify(joinElement({ ok: true, text }));
+
+describe('the short cut for texts that pass as they are', () => {
+  const unchanged = [
+    '0',
+    '7',
+    '-1',
+    '999999999999999',
+    '-999999999999999',
+    '""',
+    '"a b!#[]~{}/\'"',
+    'true',
+    'false',
+    'null',
+  ];
+  test.each(unchanged)('%s is read and written without a change, also as an element', (text) => {
+    expect(passesUnchanged(text)).toBe(true);
+    expect(readAndWrite(text)).toBe(text);
+    const element = `{"err":${text}}`;
+    expect(readAndWrite(element)).toBe(element);
+    expect(joinElement({ ok: false, text })).toEqual(JSON.parse(element));
+  });
+
+  test.each([
+    '-0',
+    '1.0',
+    '1e3',
+    '01',
+    '9007199254740993',
+    ' 1',
+    '1\n',
+    '"é"',
+    '"\\u0041"',
+    '"\u007f"',
+    '"',
+    'nul',
+    '',
+    '[1]',
+    '{}',
+  ])('it does not take %j', (text) => {
+    expect(passesUnchanged(text)).toBe(false);
+  });
+});
 
 describe('values that pass through native’s JSON library', () => {
   test.each([

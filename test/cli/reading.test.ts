@@ -208,6 +208,99 @@ describe('doctor', () => {
   });
 });
 
+describe('instances that no worker takes', () => {
+  const waiting = uniqueSchema('cli');
+  const start = (instance: string, orchestration: string, version: string | null, input = '1') =>
+    JSON.stringify({
+      StartOrchestration: {
+        instance,
+        orchestration,
+        input,
+        version,
+        parent_instance: null,
+        parent_id: null,
+        execution_id: 1,
+      },
+    });
+  beforeAll(async () => {
+    await (await DrizzleProvider.connect(databaseUrl(), { schema: waiting, logger: silentLogger })).close();
+    // An input that looks like the message around it; a name with a quote; a later message of the same instance.
+    const tricky = '{"a":1,"orchestration":"Fake","version":"9.9.9"}';
+    const messages = [
+      ['unknown-1', start('unknown-1', 'Or"der', '2.0.0', tricky), '1 hour', 4],
+      ['unknown-2', start('unknown-2', 'Or"der', '2.0.0'), '2 minutes', 2],
+      ['untaken', start('untaken', 'Invoice', null), '3 minutes', 0],
+      ['young', start('young', 'Invoice', null), '1 second', 0],
+      ['newer', '{"ExternalRaised":{"instance":"newer","name":"go","data":"1"}}', '5 minutes', 0],
+      ['worked-on', start('worked-on', 'Invoice', null), '5 minutes', 0],
+      ['unreadable', 'garbage', '5 minutes', 3],
+    ] as const;
+    await withClient(async (client) => {
+      for (const [instance, item, age, attempts] of messages) {
+        await client.query(
+          `insert into ${waiting}.orchestrator_queue (instance_id, work_item, visible_at, created_at, attempt_count)
+            values ($1, $2, now() - $3::interval, now() - $3::interval, $4)`,
+          [instance, item, age, attempts],
+        );
+      }
+      await client.query(`
+        insert into ${waiting}.orchestrator_queue (instance_id, work_item, visible_at, created_at)
+          values ('timer', '${start('timer', 'Sleeper', null)}', now() + interval '1 day', now() - interval '1 day');
+        insert into ${waiting}.instances (instance_id, orchestration_name, orchestration_version, current_execution_id, created_at, updated_at)
+          values ('newer', 'Report', '1.0.0', 1, now(), now());
+        insert into ${waiting}.executions (instance_id, execution_id, status, started_at, duroxide_version_major, duroxide_version_minor, duroxide_version_patch)
+          values ('newer', 1, 'Running', now(), 0, 2, 0);
+        insert into ${waiting}.instance_locks values ('worked-on', 't', (extract(epoch from now()) * 1000)::bigint + 600000, 1)`);
+    });
+  });
+  afterAll(() => dropSchema(waiting));
+
+  const linesOf = async () => {
+    const { stdout } = await cli(['doctor', '--schema', waiting]);
+    return stdout
+      .split('\n')
+      .flatMap((line, index, all) => (line.includes('orchestrations:') ? [line, all[index + 1]] : []));
+  };
+
+  test('doctor names their orchestrations and versions, and the likely reason', async () => {
+    expect(await linesOf()).toEqual([
+      'warning  orchestrations: 2 instances of orchestration "Or\\"der" 2.0.0 wait for a worker, the oldest message for 1 h; fetched and put off up to 4 times',
+      expect.stringMatching(
+        /→ register orchestration "Or\\"der" 2\.0\.0 in a worker: .*is not registered in this runtime/,
+      ),
+      'warning  orchestrations: 1 instance of orchestration "Invoice" (latest version) waits for a worker, the oldest message for 3 min',
+      expect.stringMatching(/→ no worker runs on this schema: start one that has orchestration "Invoice"/),
+      'warning  orchestrations: 1 instance of orchestration "Report" 1.0.0 waits for a worker, the oldest message for 5 min',
+      expect.stringMatching(/→ pinned to duroxide 0\.2\.0: workers of this package take up to 0\.1\.30/),
+    ]);
+    await withClient((client) =>
+      client.query(`insert into ${waiting}.ddz_workers (runtime_id, host, pid, package_version, orchestration_slots_in_use,
+          orchestration_slots, activity_slots_in_use, activity_slots, started_at, last_seen_ms, counters)
+        values ('r', 'h', 1, '1', 0, 1, 0, 1, now(), (extract(epoch from now()) * 1000)::bigint, '{}')`),
+    );
+    expect(await linesOf()).toContainEqual(
+      expect.stringMatching(/→ no worker has fetched it: .*version filter \(supportedReplayVersions\)/),
+    );
+  });
+
+  test('show says it of one instance, also of one that has not begun', async () => {
+    const unknown = await cli(['show', 'unknown-1', '--schema', waiting]);
+    expect(unknown.code).toBe(3);
+    expect(unknown.stderr).toContain(
+      'instance "unknown-1" of orchestration "Or\\"der" 2.0.0 has not begun: a message waits',
+    );
+    expect(unknown.stderr).toContain('fetched and put off 4 times');
+    const newer = await cli(['show', 'newer', '--schema', waiting]);
+    expect(newer.code).toBe(0);
+    expect(newer.stdout).toMatch(/waiting +a message waits for a worker for 5 min\n +→ pinned to duroxide 0\.2\.0/);
+    expect(await cliJson(['show', 'newer', '--schema', waiting])).toMatchObject({
+      waiting: { orchestration: 'Report', version: '1.0.0', attempts: 0, pinned: { major: 0, minor: 2, patch: 0 } },
+    });
+    expect((await cli(['show', 'nobody', '--schema', waiting])).stderr).toContain('there is no instance "nobody"');
+    expect(await json('show', 'waiting-1')).toMatchObject({ waiting: null });
+  });
+});
+
 test('colours only on a terminal, and not where NO_COLOR or --no-color says so', async () => {
   const list = ['list', '--schema', schema];
   expect((await cli(list, { tty: true })).stdout).toContain('\u001b[');

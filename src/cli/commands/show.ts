@@ -1,7 +1,10 @@
 import type { ExecutionInfo, InstanceInfo } from '../../provider/admin.js';
+import { WORKER_GONE_AFTER_MS } from '../../provider/workers.js';
 import type { HistoryEvent } from '../../wire/event.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
+import { adviceOn, askWaiting, askWorkers, nameText, type WaitingInstance } from '../doctor/waiting-orchestrations.js';
+import { CliError, ExitCode } from '../exit-codes.js';
 import { isNotFound, requireExecution, requireInstance } from '../instances.js';
 import {
   counted,
@@ -47,7 +50,10 @@ interface TreeNode {
 
 async function show(ctx: CliContext, id: string, options: ShowOptions): Promise<void> {
   const store = await ctx.open();
-  const info = await requireInstance(store, id);
+  const waiting = await waitingOf(store, id);
+  const info = await requireInstance(store, id).catch((error: unknown) => {
+    throw waiting && error instanceof CliError && error.exitCode === ExitCode.notFound ? notBegun(waiting) : error;
+  });
   if (options.execution !== undefined) await requireExecution(store, id, options.execution);
   const executionId = options.execution ?? info.currentExecutionId;
   const history = await store.provider.readWithExecution(id, executionId);
@@ -61,6 +67,7 @@ async function show(ctx: CliContext, id: string, options: ShowOptions): Promise<
   ctx.print.answer(
     {
       instance: { ...info, customStatus: state?.customStatus ?? null },
+      waiting,
       executions,
       totalExecutions,
       tree,
@@ -76,6 +83,7 @@ async function show(ctx: CliContext, id: string, options: ShowOptions): Promise<
       const { print } = ctx;
       const length = options.full ? Infinity : PAYLOAD_LENGTH;
       printDetails(ctx, info, state?.customStatus ?? null, length);
+      if (waiting) printWaiting(ctx, waiting);
       if (executions.length > 1) printExecutions(ctx, executions, totalExecutions);
       if (tree.length > 1) printTree(ctx, { tree, treeSize, shown: id });
       if (Object.keys(keyValues).length > 0) {
@@ -104,6 +112,39 @@ function printDetails({ print }: CliContext, info: InstanceInfo, customStatus: s
   else if (length === Infinity)
     print.line(`  output\n${prettyPayload(info.output).split('\n').map(withoutControls).join('\n')}`);
   else line('output', shortened(withoutControls(info.output), length));
+}
+
+interface Waiting extends WaitingInstance {
+  readonly waitsMs: number;
+  readonly advice: string;
+}
+
+/** The instance's oldest message, when no worker has it in hand. */
+async function waitingOf({ database, provider, schema, status }: Store, instance: string): Promise<Waiting | null> {
+  const nowMs = provider.nowMs();
+  return database.driver.withConnection(async (executor) => {
+    const [waiting] = await askWaiting(executor, { schema, nowMs, instance });
+    if (!waiting) return null;
+    const knowsWorkers = !status.missingTables.includes('ddz_workers');
+    const hasWorkers = knowsWorkers ? await askWorkers(executor, schema, nowMs - WORKER_GONE_AFTER_MS) : undefined;
+    return { ...waiting, waitsMs: Math.max(0, nowMs - waiting.sinceMs), advice: adviceOn(waiting, hasWorkers) };
+  });
+}
+
+function waitingText({ waitsMs, attempts }: Waiting): string {
+  const since = `a message waits for a worker for ${durationText(waitsMs)}`;
+  return attempts > 0 ? `${since}; fetched and put off ${counted(attempts, 'time')}` : since;
+}
+
+function notBegun(waiting: Waiting): CliError {
+  const { instance, advice } = waiting;
+  const message = `instance ${JSON.stringify(instance)} of ${nameText(waiting)} has not begun: ${waitingText(waiting)}`;
+  return new CliError(ExitCode.notFound, message, advice);
+}
+
+function printWaiting({ print }: CliContext, waiting: Waiting): void {
+  print.line(`  ${'waiting'.padEnd(15)}${print.colors.yellow(waitingText(waiting))}`);
+  print.line(`  ${' '.repeat(15)}${print.colors.dim(`→ ${withoutControls(waiting.advice)}`)}`);
 }
 
 /** The latest executions. */

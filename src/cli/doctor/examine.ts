@@ -1,5 +1,6 @@
 import type { Driver, Executor } from '../../provider/drizzle/executor.js';
 import { inspectSchema, type SchemaStatus } from '../../provider/drizzle/migrate/index.js';
+import { WORKER_GONE_AFTER_MS } from '../../provider/workers.js';
 import type { GlobalOptions } from '../context.js';
 import { countText, durationText } from '../output/text.js';
 import type { DoctorFinding } from './finding.js';
@@ -12,6 +13,7 @@ import {
   askTime,
   SUSPECT_ATTEMPTS,
 } from './questions.js';
+import { aboutWaiting, askWaiting, askWorkers } from './waiting-orchestrations.js';
 
 const MINUTE_MS = 60_000;
 /** Clocks that differ more make other programs' times hard to read; the store corrects itself. */
@@ -30,6 +32,7 @@ export async function examine(
   findings.push(...aboutSchema(status));
   if (status.refusal || status.origin === 'absent') return findings;
   findings.push(...(await driver.withConnection((executor) => aboutRows(executor, schema))));
+  findings.push(...(await driver.withConnection((executor) => aboutOrchestrations(executor, status))));
   return findings;
 }
 
@@ -143,6 +146,17 @@ function aboutSchema(status: SchemaStatus): DoctorFinding[] {
     });
   }
   return findings;
+}
+
+/** What waits although nobody takes it, by the names that a worker would have to have. */
+async function aboutOrchestrations(
+  executor: Executor,
+  { schema, missingTables }: SchemaStatus,
+): Promise<DoctorFinding[]> {
+  const nowMs = await askTime(executor);
+  const knowsWorkers = !missingTables.includes('ddz_workers');
+  const hasWorkers = knowsWorkers ? await askWorkers(executor, schema, nowMs - WORKER_GONE_AFTER_MS) : undefined;
+  return aboutWaiting(await askWaiting(executor, { schema, nowMs }), { nowMs, hasWorkers });
 }
 
 async function aboutRows(executor: Executor, schema: string): Promise<DoctorFinding[]> {

@@ -54,7 +54,11 @@ export async function runLoad(
 export async function addWaiters(client: DurableClient, name: string, count: number): Promise<void> {
   const ids = Array.from({ length: count }, (_, n) => `${name}-waiting-${n}`);
   await Promise.all(ids.map((id) => client.startOrchestration(id, 'waiting')));
-  for (const id of ids) client.waitForOrchestration(id, PATIENCE_MS).catch(() => undefined);
+  // One after the other, as clients come: those of one tick would share each of their looks.
+  for (const [n, id] of ids.entries()) {
+    if (n % 10 === 0) await sleep(1);
+    client.waitForOrchestration(id, PATIENCE_MS).catch(() => undefined);
+  }
 }
 
 /** One instance after the other; the first few warm up. */

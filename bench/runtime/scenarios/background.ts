@@ -17,6 +17,7 @@ export const backgroundScenarios: readonly Scenario[] = [
 ];
 
 async function futureTimers(bench: Bench): Promise<ScenarioResult> {
+  const timers = bench.quick ? 10_000 : 100_000;
   const result = await compare(
     bench,
     () => perSecond(bench, helloLoad(bench)),
@@ -26,7 +27,7 @@ async function futureTimers(bench: Bench): Promise<ScenarioResult> {
       await bench.control.query(`
         insert into ${schema}.orchestrator_queue (instance_id, work_item, visible_at, created_at)
           select 'sleeper-' || n, '{"TimerFired":{"instance":"sleeper-' || n || '","execution_id":1,"id":2,"fire_at_ms":4102444800000}}',
-            now() + interval '1 day' + n * interval '1 second', now() from generate_series(1, 100000) n`);
+            now() + interval '1 day' + n * interval '1 second', now() from generate_series(1, ${timers}) n`);
       await bench.control.query(`vacuum analyze ${schema}.orchestrator_queue`);
       const rate = await perSecond(bench, helloLoad(bench), { schema });
       await bench.drop(schema);
@@ -37,7 +38,7 @@ async function futureTimers(bench: Bench): Promise<ScenarioResult> {
     header: ['', '/s'],
     rows: [
       ['without', short(result.without)],
-      ['with 100,000 timers', short(result.with)],
+      [`with ${timers} timers`, short(result.with)],
     ],
     goals: [atLeast('with timers by without', result.ratio, 0.9)],
   };
@@ -65,7 +66,7 @@ async function waiters(bench: Bench): Promise<ScenarioResult> {
 }
 
 async function idle(bench: Bench): Promise<ScenarioResult> {
-  const own = await idleFor(bench, { seconds: bench.quick ? 4 : 60 });
+  const own = await idleFor(bench, { seconds: bench.quick ? 3 : 60 });
   const rows = [['ours', short(own.queriesPerSecond), short(own.cpuPercent)]];
   const goals = [atMost('queries per second', own.queriesPerSecond, 1), atMost('CPU % of a core', own.cpuPercent, 0.5)];
   if (!bench.quick && bench.hasEngine('native')) {
@@ -99,7 +100,7 @@ async function idleFor(bench: Bench, { seconds, waiters = 0, schema = bench.newS
   child.tell('go');
   await child.hear('begin');
   // Polling backs off first, and so do the looks of waiters.
-  await new Promise((resolve) => setTimeout(resolve, waiters > 0 ? 8_000 : 3_000));
+  await new Promise((resolve) => setTimeout(resolve, bench.quick ? 2_000 : waiters > 0 ? 8_000 : 3_000));
   child.tell('go');
   const before = await bench.counters.read();
   await new Promise((resolve) => setTimeout(resolve, seconds * 1000));

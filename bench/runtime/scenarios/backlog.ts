@@ -133,7 +133,7 @@ async function fetchAndGiveBack(provider: DrizzleProvider): Promise<FetchMs> {
 }
 
 async function helloBesideFinished(bench: Bench): Promise<ScenarioResult> {
-  const finished = bench.quick ? 50_000 : 1_000_000;
+  const finished = bench.quick ? 20_000 : 1_000_000;
   const empty = await readsOfHello(bench, 0);
   const full = await readsOfHello(bench, finished);
   return {

@@ -10,7 +10,7 @@ export function helloLoad(bench: Bench, waiters = 0): Workload {
     orchestration: 'hello',
     input: 1,
     inFlight: 200,
-    warmUpMs: bench.quick ? 1_500 : 6_000,
+    warmUpMs: bench.quick ? 1_000 : 6_000,
     windowMs: bench.quick ? 1_500 : 10_000,
     waiters,
   };

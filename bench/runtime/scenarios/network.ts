@@ -37,7 +37,7 @@ async function acrossProcesses(bench: Bench): Promise<ScenarioResult> {
   const sdk = await connectOurs(bench.server.url, schema);
   const client = sdk.client();
   const latencies: number[] = [];
-  for (let n = 0; n < (bench.quick ? 60 : 210); n++) {
+  for (let n = 0; n < (bench.quick ? 40 : 210); n++) {
     const startMs = performance.now();
     await client.startOrchestration(`a-${n}`, 'hello', n);
     const { status } = await client.waitForOrchestration(`a-${n}`, 60_000);

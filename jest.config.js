@@ -1,11 +1,15 @@
 /** Jest runs as ESM: `node --experimental-vm-modules node_modules/jest/bin/jest.js`. */
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/pglite/environment.mjs',
   extensionsToTreatAsEsm: ['.ts', '.tsx'],
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '/dist/', '<rootDir>/\\.tmp/', '<rootDir>/test/consumer/projects/'],
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/\\.tmp/', '<rootDir>/test/consumer/projects/'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    // A start costs seconds: what can be shared between the files of a process is.
+    '^@electric-sql/pglite$': '<rootDir>/test/support/pglite/index.ts',
+  },
   transform: {
     '^.+\\.tsx?$': [
       '@swc/jest',

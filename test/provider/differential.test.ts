@@ -22,21 +22,26 @@ const suite = nativeAvailable ? describe : describe.skip;
 suite(`DrizzleProvider against native's stored functions, from seed ${seed} ${nativeUnavailableReason}`, () => {
   const schemas = { ours: uniqueSchema('diff_ours'), native: uniqueSchema('diff_native') };
   const clock = new FakeClock();
-  let pool: pg.Pool;
+  let client: pg.Client;
   let ours: Provider;
   let sides: Sides;
 
   beforeAll(async () => {
-    pool = new pg.Pool({ connectionString: databaseUrl(), max: 2 });
+    // Not a pool, which throws a connection away, and all plans with it, for each error that native answers.
+    client = new pg.Client({
+      connectionString: databaseUrl(),
+      options: '-c plan_cache_mode=force_generic_plan',
+    });
+    await client.connect();
     await connectNative(databaseUrl(), schemas.native);
     ours = await openDrizzleProvider({ schema: schemas.ours, clock });
-    const native = new NativeFunctions(pool, schemas.native, clock);
-    sides = { clock, ours, native, schemas, pool, reconcile: new Reconciler(pool, schemas.native) };
+    const native = new NativeFunctions(client, schemas.native, clock);
+    sides = { clock, ours, native, schemas, client, reconcile: new Reconciler(client, schemas.native) };
   });
 
   afterAll(async () => {
     await ours.close();
-    await pool.end();
+    await client.end();
     for (const schema of Object.values(schemas)) await dropSchema(schema);
   });
 

@@ -28,7 +28,7 @@ export class NativeFunctions {
   orphanBatchesDropped = 0;
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly client: pg.Client,
     private readonly schema: string,
     private readonly clock: Clock,
   ) {}
@@ -358,7 +358,7 @@ export class NativeFunctions {
 
   /** The instances of a bulk operation, which native selects by dynamic SQL of its client. */
   private async select(condition: string, { instanceIds, completedBeforeMs, limit }: InstanceFilter) {
-    const { rows } = await this.pool.query<{ instance_id: string }>(
+    const { rows } = await this.client.query<{ instance_id: string }>(
       `select i.instance_id from ${this.schema}.instances i
        join ${this.schema}.executions e on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id
        where ${condition}
@@ -374,7 +374,7 @@ export class NativeFunctions {
   private async call(name: string, args: readonly unknown[]): Promise<Record<string, unknown>[]> {
     const places = args.map((_, index) => `$${index + 1}`).join(', ');
     try {
-      const { rows } = await this.pool.query<Record<string, unknown>>(
+      const { rows } = await this.client.query<Record<string, unknown>>(
         `select * from ${this.schema}.${name}(${places})`,
         [...args],
       );

@@ -68,9 +68,12 @@ export class Sequence {
 
   /** @throws Error with the seed and the operations so far, at the first difference. */
   async run(operations: number): Promise<void> {
-    const { pool, schemas } = this.sides;
+    const { client, schemas } = this.sides;
     for (const schema of Object.values(schemas)) {
-      await pool.query(emptyTables.replaceAll('delete from ', `delete from ${schema}.`));
+      await client.query({
+        name: `empty ${schema}`,
+        text: emptyTables.replaceAll('delete from ', `delete from ${schema}.`),
+      });
     }
     try {
       for (let count = 1; count <= operations; count++) {
@@ -94,11 +97,9 @@ export class Sequence {
   }
 
   private async compareTables(): Promise<void> {
-    const { pool, schemas } = this.sides;
-    const [ours, native] = await Promise.all([
-      dumpTables(pool, schemas.ours, this.tokens.name),
-      dumpTables(pool, schemas.native, this.tokens.name),
-    ]);
+    const { client, schemas } = this.sides;
+    const ours = await dumpTables(client, schemas.ours, this.tokens.name);
+    const native = await dumpTables(client, schemas.native, this.tokens.name);
     for (const [table, rows] of Object.entries(ours)) {
       const theirs = native[table as keyof typeof native];
       if (!isDeepStrictEqual(rows, theirs)) throw difference(`table ${table} differs`, rows, theirs);
@@ -160,11 +161,12 @@ export class Sequence {
 
   /** Whether a message is ready whose lock has ended. */
   private async hasExpiredMessages(): Promise<boolean> {
-    const { pool, schemas, clock } = this.sides;
-    const { rows } = await pool.query(
-      `select 1 from ${schemas.ours}.orchestrator_queue where locked_until <= $1 limit 1`,
-      [clock.nowMs()],
-    );
+    const { client, schemas, clock } = this.sides;
+    const { rows } = await client.query({
+      name: `expired ${schemas.ours}`,
+      text: `select 1 from ${schemas.ours}.orchestrator_queue where locked_until <= $1 limit 1`,
+      values: [clock.nowMs()],
+    });
     return rows.length > 0;
   }
 
@@ -252,8 +254,11 @@ export class Sequence {
 
   /** Whether the worker queue stays as short as it must with so many more. */
   private async hasRoomFor(more: number): Promise<boolean> {
-    const { pool, schemas } = this.sides;
-    const { rows } = await pool.query<{ count: string }>(`select count(*) from ${schemas.ours}.worker_queue`);
+    const { client, schemas } = this.sides;
+    const { rows } = await client.query<{ count: string }>({
+      name: `room ${schemas.ours}`,
+      text: `select count(*) from ${schemas.ours}.worker_queue`,
+    });
     return Number(rows[0]?.count) + more <= MAX_WORKER_ROWS;
   }
 

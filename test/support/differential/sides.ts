@@ -15,7 +15,7 @@ export interface Sides {
   readonly native: NativeFunctions;
   readonly reconcile: Reconciler;
   readonly schemas: { readonly ours: string; readonly native: string };
-  readonly pool: pg.Pool;
+  readonly client: pg.Client;
 }
 
 /** Locks that both sides handed out for the same thing, as pairs. */

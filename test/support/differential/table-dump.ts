@@ -12,12 +12,15 @@ const QUEUES = new Set<string>(['orchestrator_queue', 'worker_queue']);
 
 /** All rows of all tables in one statement, in the form in which the two sides must be equal. */
 export async function dumpTables(
-  pool: pg.Pool,
+  client: pg.Client,
   schema: string,
   tokenName: (token: string) => string,
 ): Promise<TableDump> {
   const parts = STATE_TABLES.map((table) => `select '${table}' as name, to_jsonb(t) as row from ${schema}.${table} t`);
-  const { rows } = await pool.query<{ name: TableName; row: Record<string, unknown> }>(parts.join(' union all '));
+  const { rows } = await client.query<{ name: TableName; row: Record<string, unknown> }>({
+    name: `dump ${schema}`,
+    text: parts.join(' union all '),
+  });
   const dump = STATE_TABLES.map((table) => {
     const own = rows.filter(({ name }) => name === table).map(({ row }) => row);
     return [table, QUEUES.has(table) ? byRank(own, tokenName, table) : byContent(own, tokenName)] as const;

@@ -18,6 +18,8 @@ import type { Reads } from './reads.js';
 
 /** Instances, activities, waiters: what a batch under load has. */
 export const BATCH = 50;
+/** What only happens where the front of the queue is full of others' turns. */
+export const BEHIND = 'fetch behind 1,000 turns';
 const LOCK = { lockTimeoutMs: 60_000 };
 /** As every runtime sends it. */
 const FILTER: VersionFilter = { ranges: [{ min: { major: 0, minor: 0, patch: 0 }, max: COMPAT_VERSION }] };
@@ -109,9 +111,7 @@ export async function hotPath(bench: PlansBench): Promise<Map<string, Reads>> {
       on conflict do nothing`,
     [ctx.clock.nowMs() + 600_000],
   );
-  const behind = await explain('fetch behind 1,000 turns', () =>
-    fetchOrchestrationItems(ctx, { limit: BATCH, ...LOCK, filter: FILTER }),
-  );
+  const behind = await explain(BEHIND, () => fetchOrchestrationItems(ctx, { limit: BATCH, ...LOCK, filter: FILTER }));
   expectBatch('instances behind others', behind.items);
   return found;
 }

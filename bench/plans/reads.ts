@@ -6,6 +6,8 @@ import type { Statement } from '../../src/provider/drizzle/statement.js';
 /** What one run of a statement read. */
 export interface Reads {
   readonly indexes: readonly string[];
+  /** `Index Scan` and the like. */
+  readonly scans: readonly string[];
   /** Tables that were read from end to end, and were not small. */
   readonly scanned: readonly string[];
   /** That scans of tables met, returned or not. */
@@ -58,6 +60,7 @@ export async function readsOf(executor: Executor, statement: Statement<unknown>,
   return {
     // Those of branches that were planned and never needed are not among them.
     indexes: [...new Set(nodes.flatMap((node) => (node['Actual Loops'] > 0 ? (node['Index Name'] ?? []) : [])))],
+    scans: [...new Set(scans.filter((node) => node['Actual Loops'] > 0).map((node) => node['Node Type']))],
     scanned: scans
       .filter((node) => node['Node Type'] === 'Seq Scan' && rowsOf(node) > SMALL_TABLE)
       .map((node) => node['Relation Name'] ?? '?'),

@@ -55,8 +55,11 @@ function classify(error: unknown): Classified {
     case 'InstanceExistsError':
     case 'SubOrchestrationDeleteError':
       return { exitCode: ExitCode.refused, message };
-    case 'WaitTimeoutError':
-      return { exitCode: ExitCode.timeout, message };
+    case 'WaitTimeoutError': {
+      const { instanceId, timeoutMs } = error as { instanceId?: unknown; timeoutMs?: unknown };
+      const what = `instance ${JSON.stringify(instanceId)} has not ended within ${String(timeoutMs)} ms; it goes on`;
+      return { exitCode: ExitCode.timeout, message: instanceId === undefined ? message : what };
+    }
     case 'ArgumentError':
     case 'InvalidInputError':
     case 'RangeError':

@@ -47,9 +47,10 @@ export function nameArgument(what: string, value: unknown): string {
   return refusing(stringArgument(what, value), (name) => problemOfName(what, name));
 }
 
-/** The payload of a value, within the limit. @throws TypeError, InvalidInputError */
-export function payloadArgument(what: string, value: unknown, maxBytes: number): string {
-  return textArgument(what, encodePayload(value, what), maxBytes);
+/** The payload of a value for an instance, within the limit. @throws TypeError, InvalidInputError */
+export function payloadArgument(what: string, value: unknown, maxBytes: number, instance?: string): string {
+  const whose = instance === undefined ? what : `${what} for instance '${instance}'`;
+  return textArgument(what, encodePayload(value, whose), maxBytes);
 }
 
 /** A text that is stored, within the limit. @throws InvalidInputError */

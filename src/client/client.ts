@@ -193,12 +193,14 @@ export class Client extends ManagementClient {
     timeoutMs = DEFAULT_TIMEOUT_MS,
     { signal }: WaitOptions = {},
   ): Promise<OrchestrationStatus> {
+    const query = anyInstance(instanceId);
+    const waitMs = timeoutArgument('timeoutMs', timeoutMs);
     return this.states.wait({
       signal,
-      query: anyInstance(instanceId),
+      query,
       accept: (state) => (hasEnded(state) ? parsedStatus(state) : undefined),
-      timeoutMs: timeoutArgument('timeoutMs', timeoutMs),
-      timedOut: () => new WaitTimeoutError(),
+      timeoutMs: waitMs,
+      timedOut: () => new WaitTimeoutError(instanceId, waitMs),
       firstStepMs: FIRST_STEP_MS,
       maxStepMs: MAX_STEP_MS,
     });
@@ -226,15 +228,17 @@ export class Client extends ManagementClient {
     const seen = integerArgument('lastSeenVersion', lastSeenVersion);
     const stepMs = integerArgument('pollIntervalMs', pollIntervalMs);
     if (stepMs < 0) throw new InvalidInputError(`pollIntervalMs must not be negative, got ${stepMs}`);
+    const query = anyInstance(instanceId);
+    const waitMs = timeoutArgument('timeoutMs', timeoutMs);
     return this.states.wait({
       signal,
-      query: anyInstance(instanceId),
+      query,
       accept: (state) => {
         const changed = state !== undefined && state.customStatusVersion > seen;
         return changed || hasEnded(state) ? parsedStatus(state) : undefined;
       },
-      timeoutMs: timeoutArgument('timeoutMs', timeoutMs),
-      timedOut: () => new WaitTimeoutError(),
+      timeoutMs: waitMs,
+      timedOut: () => new WaitTimeoutError(instanceId, waitMs),
       firstStepMs: stepMs,
       maxStepMs: stepMs,
     });
@@ -276,7 +280,8 @@ export class Client extends ManagementClient {
         this.states.wait({
           ...wait,
           query: instance,
-          timedOut: () => new WaitTimeoutError(),
+          // Only waits for the end have a time-out.
+          timedOut: () => new WaitTimeoutError(instance, wait.timeoutMs, `instance '${instance}' has not ended`),
           firstStepMs: FIRST_STEP_MS,
           maxStepMs: MAX_STEP_MS,
         }),

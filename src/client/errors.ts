@@ -23,13 +23,22 @@ export class InvalidInputError extends Error {
   }
 }
 
-/** A wait ended without what it waited for. The instance goes on. */
+/**
+ * A wait ended without what it waited for. The instance goes on. Its message begins with
+ * native's words, which are all of it where the method is native's.
+ */
 export class WaitTimeoutError extends Error {
   override readonly name = 'WaitTimeoutError';
   readonly code = 'GenericFailure';
 
-  constructor() {
-    super('Operation timed out');
+  constructor(
+    readonly instanceId: string,
+    /** How long was waited, in ms. */
+    readonly timeoutMs: number,
+    /** What did not come, for the message. */
+    what?: string,
+  ) {
+    super(what === undefined ? 'Operation timed out' : `Operation timed out: ${what} within ${timeoutMs} ms`);
   }
 }
 

@@ -7,11 +7,12 @@ export function startMessage(
   maxPayloadBytes: number,
 ): WorkItem & { kind: 'StartOrchestration' } {
   const orchestration = nameArgument('orchestration name', params.name);
+  const instance = newInstanceId(params.instance);
   return {
     kind: 'StartOrchestration',
-    instance: newInstanceId(params.instance),
+    instance,
     orchestration,
-    input: payloadArgument(`the input of orchestration '${orchestration}'`, params.input, maxPayloadBytes),
+    input: payloadArgument(`the input of orchestration '${orchestration}'`, params.input, maxPayloadBytes, instance),
     // Not checked: a version that nobody can have waits like an unregistered one.
     version: params.version === null ? null : stringArgument('version', params.version),
     parentInstance: null,
@@ -28,11 +29,12 @@ export function signalMessage(
 ): WorkItem {
   const what = kind === 'ExternalRaised' ? 'event' : 'queue';
   const name = nameArgument(`${what} name`, params.name);
+  const instance = instanceId(params.instance);
   return {
     kind,
-    instance: instanceId(params.instance),
+    instance,
     name,
-    data: payloadArgument(`the data for ${what} '${name}'`, params.data, maxPayloadBytes),
+    data: payloadArgument(`the data for ${what} '${name}'`, params.data, maxPayloadBytes, instance),
   };
 }
 

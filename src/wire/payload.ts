@@ -1,3 +1,5 @@
+import { unserializablePath } from './unserializable-path.js';
+
 /**
  * How values of users become payloads, and back (node-api.md 2). A payload is a JSON
  * text inside a JSON string: what is in it is the user's, byte for byte.
@@ -19,26 +21,38 @@ export class UnserializableValueError extends TypeError {
 
 /**
  * The JSON text of a value; `undefined` is sent as `null`.
- * @param what names the value in errors, e.g. `input of orchestration 'Order'`
- * @throws RangeError for a value that is nested too deeply; TypeError for a BigInt or a cycle (the engine's own); {@link UnserializableValueError} for a function or symbol
+ * @param what names the value in errors, e.g. `input of orchestration 'Order'`; absent: errors are the engine's own
+ * @throws RangeError for a value that is nested too deeply; TypeError for a BigInt or a cycle, with the path to it;
+ *   {@link UnserializableValueError} for a function or symbol; what a `toJSON` of the value throws
  */
-export function encodePayload(value: unknown, what = 'the value'): string {
+export function encodePayload(value: unknown, what?: string): string {
   if (value === undefined) return NULL_TEXT;
   const text = stringified(value, what);
-  if (text === undefined) throw new UnserializableValueError(what, value);
+  if (text === undefined) throw new UnserializableValueError(what ?? 'the value', value);
   return text;
 }
 
-function stringified(value: unknown, what: string): string | undefined {
+function stringified(value: unknown, what: string | undefined): string | undefined {
   try {
     return JSON.stringify(value);
   } catch (error) {
+    if (what === undefined) throw error;
+    if (error instanceof TypeError) throw withPath(error, value, what);
     if (!(error instanceof RangeError)) throw error;
     // The engine's own says that a stack was exceeded, and of what it does not say.
     throw new RangeError(`${what} cannot be sent: it is nested too deeply, or too large, for a JSON text`, {
       cause: error,
     });
   }
+}
+
+/** The engine's words, and where; without a place it is an error of the value's own code. */
+function withPath(error: TypeError, value: unknown, what: string): TypeError {
+  const path = unserializablePath(value);
+  if (path === undefined) return error;
+  // A cycle is drawn on the lines that follow.
+  const [reason] = error.message.split('\n');
+  return new TypeError(`${what} cannot be sent: ${reason}, at ${path}`, { cause: error });
 }
 
 /** The value of a payload; a text that is no JSON, as other SDKs write it, is the value itself. */

@@ -216,6 +216,7 @@ export type { ChildOptions, OrchestrationContext as TypedOrchestrationContext } 
 export type { ReplaySafeLog } from './typed/replay-safe-log.js';
 export type { Backoff, RetryPolicy as CallRetryPolicy } from './typed/retry-policy.js';
 export { type SchemaPlace, SchemaValidationError, type StandardSchema } from './wire/standard-schema.js';
+export type { Jsonified } from './wire/jsonified.js';
 
 // The names under which duroxide-node's typings have the same things.
 export type {

@@ -12,6 +12,7 @@ import {
   declareActivity,
   declareOrchestration,
   event,
+  type Jsonified,
   orchestration,
   type OrchestrationHandle,
   type Runtime,
@@ -181,3 +182,40 @@ export function errors(error: ActivityError): void {
   same<typeof error.activityName, string>(true);
   same<typeof error.cause, unknown>(true);
 }
+
+// What arrives of values that were stored as JSON.
+interface Shipment {
+  readonly id: string;
+  readonly at: Date;
+  readonly lines: readonly { readonly weight: number; readonly note?: string }[];
+  readonly place: readonly [number, Date | null];
+  readonly tags: Set<string>;
+  readonly state: 'sent' | 'lost';
+  readonly comment: string | undefined;
+  readonly track: () => void;
+}
+interface Arrived {
+  readonly id: string;
+  readonly at: string;
+  readonly lines: readonly { readonly weight: number; readonly note?: string }[];
+  readonly place: readonly [number, string | null];
+  readonly tags: Record<string, never>;
+  readonly state: 'sent' | 'lost';
+  readonly comment?: string;
+}
+same<Jsonified<Shipment>, Flattened<Arrived>>(true);
+same<Jsonified<Date | undefined>, string | null>(true);
+same<Jsonified<(Date | undefined)[]>, (string | null)[]>(true);
+same<Jsonified<bigint>, never>(true);
+same<Jsonified<unknown>, unknown>(true);
+same<Jsonified<{ toJSON(): { at: Date } }>, { at: string }>(true);
+same<Jsonified<Order>, Flattened<Order>>(true);
+type Flattened<T> = { [K in keyof T]: T[K] };
+
+// It makes the compiler refuse a caller who passes what would arrive as something else.
+const ship = activity('ship', (_ctx, shipment: Jsonified<Pick<Shipment, 'id' | 'at'>>) => shipment.at.slice(0, 10));
+orchestration('ships', async (ctx) => {
+  await ctx.call(ship, { id: 's-1', at: new Date(await ctx.now()).toISOString() });
+  // @ts-expect-error -- a Date arrives as a string
+  await ctx.call(ship, { id: 's-1', at: new Date(await ctx.now()) });
+});

@@ -2,11 +2,13 @@
  * `npm start` in this folder, after `npm install` here and in the root: hello, 200 in flight,
  * ours and others on one PostgreSQL with default settings, one after the other in several rounds.
  */
+import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { startPostgresServer } from '../../test/support/postgres-server.js';
 import { CpuMeter } from '../harness/cpu.js';
 import { describeEnvironment, printEnvironment } from '../harness/environment.js';
+import { atLeast, printGoals } from '../harness/goal.js';
 import { median } from '../harness/statistics.js';
 import { formatTable, short } from '../harness/table.js';
 import type { Contestant, OpenContestant } from './contestant.js';
@@ -24,7 +26,11 @@ const contestants: Readonly<Record<string, () => Promise<OpenContestant>>> = {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '12' } },
+  options: {
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '12' },
+    json: { type: 'string' },
+  },
 });
 const names = positionals.length > 0 ? positionals : Object.keys(contestants);
 for (const name of names) {
@@ -36,7 +42,8 @@ const server = await startPostgresServer({ settings: ['max_connections=200'] });
 const control = new pg.Client({ connectionString: server.url });
 await control.connect();
 const cpu = new CpuMeter(server.dataDir);
-printEnvironment(await describeEnvironment(server.url), 0);
+const environment = await describeEnvironment(server.url);
+printEnvironment(environment, 0);
 
 const open: { readonly contestant: Contestant; readonly rounds: Round[] }[] = [];
 for (const name of names) {
@@ -103,13 +110,14 @@ console.log(
     ]),
   ),
 );
-for (const { contestant, rounds } of open) {
-  const goal = GOALS[contestant.name];
-  const ratio = median(ratios(rounds));
-  if (goal !== undefined)
-    console.log(
-      `  ${ratio >= goal ? 'met   ' : 'MISSED'} ours by ${contestant.name}: at least ${goal} (${short(ratio)})`,
-    );
+const goals = open.flatMap(({ contestant: { name }, rounds }) => {
+  const limit = GOALS[name];
+  return limit === undefined ? [] : [atLeast(`ours by ${name}`, median(ratios(rounds)), limit)];
+});
+printGoals(goals);
+if (values.json) {
+  const measured = Object.fromEntries(open.map(({ contestant, rounds }) => [contestant.name, rounds]));
+  await writeFile(values.json, `${JSON.stringify({ environment, rounds: measured, goals }, undefined, 2)}\n`);
 }
 for (const { contestant } of open) await contestant.close();
 await control.end();

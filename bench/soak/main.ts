@@ -11,10 +11,11 @@ import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js'
 import { Runtime } from '../../src/runtime/runtime.js';
 import { startPostgresServer } from '../../test/support/postgres-server.js';
 import { describeEnvironment, printEnvironment } from '../harness/environment.js';
+import { printGoals } from '../harness/goal.js';
 import { formatTable } from '../harness/table.js';
 import { inputOf, KINDS, registerSoakPrograms } from './programs.js';
 import { type Sample, takeSample } from './sample.js';
-import { growthOf } from './verdict.js';
+import { growthOf, heapGoal } from './verdict.js';
 
 const { values } = parseArgs({
   options: {
@@ -87,8 +88,10 @@ console.log(
   ),
 );
 const problems = growthOf(samples, inFlight);
+const goal = heapGoal(samples);
+printGoals([goal]);
 if (values.json)
-  await writeFile(values.json, `${JSON.stringify({ minutes, inFlight, samples, problems }, undefined, 2)}\n`);
+  await writeFile(values.json, `${JSON.stringify({ minutes, inFlight, samples, problems, goal }, undefined, 2)}\n`);
 for (const problem of problems) console.error(`GREW  ${problem}`);
 console.log(problems.length === 0 ? 'nothing grew' : `${problems.length} things grew`);
 process.exit(problems.length === 0 ? 0 : 1);

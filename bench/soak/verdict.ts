@@ -1,10 +1,20 @@
+import { atMost, type Goal } from '../harness/goal.js';
 import type { Sample } from './sample.js';
+
+/** After a sixth of the time: 5 minutes of 30. */
+function earlyOf(samples: readonly Sample[]): Sample | undefined {
+  return samples[Math.floor((samples.length - 1) / 6)];
+}
+
+export function heapGoal(samples: readonly Sample[]): Goal {
+  const ratio = (samples.at(-1)?.heapMb ?? NaN) / (earlyOf(samples)?.heapMb ?? NaN);
+  return atMost('heap at the end, by heap after a sixth of the time', ratio, 1.1);
+}
 
 /** What a soak found to grow; empty when all is well. */
 export function growthOf(samples: readonly Sample[], inFlight: number): string[] {
   const last = samples.at(-1);
-  // The heap after a sixth of the time: 5 minutes of 30.
-  const early = samples[Math.floor((samples.length - 1) / 6)];
+  const early = earlyOf(samples);
   if (!last || !early || samples.length < 6) return ['too few samples: let it run for longer'];
   const problems: string[] = [];
   const limit = (what: string, value: number, most: number) => {

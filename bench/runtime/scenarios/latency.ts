@@ -61,7 +61,7 @@ async function loneChain(bench: Bench): Promise<ScenarioResult> {
       kind: 'sequence',
       orchestration: 'chain',
       input: 20,
-      count: bench.quick ? 3 : 20,
+      count: bench.quick ? 3 : engine === 'ours' ? 20 : 8,
     });
     const completed = children.reduce((sum, child) => sum + child.completed, 0);
     steps.set(engine, (completed * 20 * 1000) / elapsedMs);

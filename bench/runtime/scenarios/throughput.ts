@@ -108,8 +108,9 @@ function throughput(params: ThroughputParams): Scenario {
         row.engine,
         short(row.perSecond),
         native ? short(row.perSecond / native.perSecond) : '',
-        short(row.p50Ms),
-        short(row.p95Ms),
+        // None was completed in a window that is shorter than an instance takes.
+        Number.isNaN(row.p50Ms) ? '' : short(row.p50Ms),
+        Number.isNaN(row.p95Ms) ? '' : short(row.p95Ms),
         ...[row.serverCpuMs, row.clientCpuMs, row.commits, row.statements, row.walKb].map(short),
       ]),
       goals: ours ? params.goals(ours, native) : [],

@@ -6,6 +6,9 @@ import type { ProviderAdmin } from './admin.js';
 import type { LockThread, LockThreadOptions } from './lock-thread.js';
 import type { ProviderError } from './provider-error.js';
 import type { ScheduleStore } from './schedules.js';
+import type { EnqueueForOrchestrator, TransactionScope } from './transaction-scope.js';
+
+export type { EnqueueForOrchestrator, TransactionScope } from './transaction-scope.js';
 
 /** A duration or a moment in milliseconds, as the field's name says. */
 export type Ms = number;
@@ -160,33 +163,10 @@ export interface LockedWorkItem {
   readonly attemptCount: number;
 }
 
-export interface EnqueueForOrchestrator {
-  readonly item: WorkItem;
-  readonly delayMs?: Ms | undefined;
-}
-
 export interface LoadedHistory {
   readonly events: readonly HistoryEvent[];
   readonly kvSnapshot: KvSnapshot;
   readonly historyError?: string | undefined;
-}
-
-/** Operations inside a caller's transaction; see {@link Provider.within}. */
-export interface TransactionScope {
-  /** @throws TransactionEndedError, ProviderError */
-  enqueueForOrchestrator(elements: readonly EnqueueForOrchestrator[]): Promise<void>;
-  /** @throws TransactionEndedError, ProviderError */
-  enqueueForWorker(items: readonly WorkItem[]): Promise<void>;
-  /**
-   * As {@link Provider.enqueueStartIfAbsent}: other such starts of the id wait until this
-   * transaction ends. At REPEATABLE READ and above, what was committed after the transaction's
-   * first statement is not seen. @throws TransactionEndedError, ProviderError
-   */
-  enqueueStartIfAbsent(item: WorkItemOf<'StartOrchestration'>): Promise<boolean>;
-  /** `false` for an element whose lock is lost: roll back then. @throws TransactionEndedError, ProviderError */
-  ackWorkItems(
-    elements: readonly (WorkItemLock & { readonly completion?: WorkItem | undefined })[],
-  ): Promise<boolean[]>;
 }
 
 export interface Due {

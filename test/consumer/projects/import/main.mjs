@@ -9,7 +9,7 @@ import { openTelemetry } from 'duroxide-drizzle/otel';
 import { defineSchema } from 'duroxide-drizzle/schema';
 import * as testing from 'duroxide-drizzle/testing';
 import { runParts } from './run-parts.cjs';
-import { useDashboard, useLockThread, useOtel } from './use-entries.cjs';
+import { entryParts, useLockThread } from './use-entries.cjs';
 import { useProvider } from './use-provider.cjs';
 
 const provided = { DrizzleProvider, ProviderError, defineSchema };
@@ -26,16 +26,8 @@ await runParts({
     assert.ok(ProviderError.is(other.ProviderError.permanent('op', 'reason')), 'errors are known across copies');
   },
   'pg-mem': () => useProvider(provided, db),
-  async otel() {
-    const provider = await DrizzleProvider.fromDrizzle(db, { schema: 'otel' });
-    await useOtel({ Client, openTelemetry }, { BasicTracerProvider, trace }, provider);
-    await provider.close();
-  },
-  async dashboard() {
-    const provider = await DrizzleProvider.fromDrizzle(db, { schema: 'app' });
-    const answers = await useDashboard({ startDashboard }, provider);
-    await provider.close();
-    return answers;
-  },
+  ...entryParts({ Client, openTelemetry, startDashboard }, { BasicTracerProvider, trace }, (schema) =>
+    DrizzleProvider.fromDrizzle(db, { schema }),
+  ),
   'lock thread': () => useLockThread({ Client, DrizzleProvider, Runtime }, process.env.LOCK_THREAD_SCHEMA),
 });

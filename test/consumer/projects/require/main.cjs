@@ -11,7 +11,7 @@ const { version } = require('duroxide-drizzle/package.json');
 const { defineSchema } = require('duroxide-drizzle/schema');
 const testing = require('duroxide-drizzle/testing');
 const { runParts } = require('./run-parts.cjs');
-const { useDashboard, useLockThread, useOtel } = require('./use-entries.cjs');
+const { entryParts, useLockThread } = require('./use-entries.cjs');
 const { useProvider } = require('./use-provider.cjs');
 
 const provided = { DrizzleProvider, ProviderError, defineSchema };
@@ -26,16 +26,8 @@ void runParts({
   },
   'pg-mem': async () => useProvider(provided, await testing.createTestDatabase()),
   pglite: () => useProvider(provided, db),
-  async otel() {
-    const provider = await DrizzleProvider.fromDrizzle(db, { schema: 'otel' });
-    await useOtel({ Client, openTelemetry }, { BasicTracerProvider, trace }, provider);
-    await provider.close();
-  },
-  async dashboard() {
-    const provider = await DrizzleProvider.fromDrizzle(db, { schema: 'app' });
-    const answers = await useDashboard({ startDashboard }, provider);
-    await provider.close();
-    return answers;
-  },
+  ...entryParts({ Client, openTelemetry, startDashboard }, { BasicTracerProvider, trace }, (schema) =>
+    DrizzleProvider.fromDrizzle(db, { schema }),
+  ),
   'lock thread': () => useLockThread({ Client, DrizzleProvider, Runtime }, process.env.LOCK_THREAD_SCHEMA),
 }).then(() => pglite.close());

@@ -1,16 +1,40 @@
 const assert = require('node:assert/strict');
 
+/**
+ * The parts that use further entries of the package.
+ * @param openProvider opens a provider on a schema of this name
+ */
+exports.entryParts = function entryParts(
+  { Client, openTelemetry, startDashboard },
+  { BasicTracerProvider, trace },
+  openProvider,
+) {
+  const withProvider = async (schema, use) => {
+    const provider = await openProvider(schema);
+    const answer = await use(provider);
+    await provider.close();
+    return answer;
+  };
+  return {
+    otel: () =>
+      withProvider('otel', async (provider) => {
+        trace.setGlobalTracerProvider(new BasicTracerProvider());
+        await useOtel({ Client, openTelemetry }, provider);
+      }),
+    dashboard: () => withProvider('app', (provider) => useDashboard({ startDashboard }, provider)),
+  };
+};
+
 /** `duroxide-drizzle/otel` reports to the tracer that the application registered, by the one API package of both. */
-exports.useOtel = async function useOtel({ Client, openTelemetry }, { BasicTracerProvider, trace }, provider) {
-  trace.setGlobalTracerProvider(new BasicTracerProvider());
+async function useOtel({ Client, openTelemetry }, provider) {
   const client = new Client(provider, { telemetry: openTelemetry() });
   await client.startOrchestration('traced-1', 'Traced');
   const { items } = await provider.fetchOrchestrationItems({ limit: 1, lockTimeoutMs: 30_000 });
   assert.match(items[0].messages[0].trace, /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
-};
+}
 
 /** The dashboard, front end included: what the page refers to, with the status of each answer. */
-exports.useDashboard = async function useDashboard({ startDashboard }, provider) {
+async function useDashboard({ startDashboard }, provider) {
   const dashboard = await startDashboard({ provider, port: 0 });
   const page = await (await fetch(dashboard.url)).text();
   const answers = [];
@@ -19,7 +43,7 @@ exports.useDashboard = async function useDashboard({ startDashboard }, provider)
   }
   await dashboard.close();
   return answers.sort().join(', ');
-};
+}
 
 /** An activity that blocks the event loop for longer than its lock: only the thread can have renewed it. */
 exports.useLockThread = async function useLockThread({ Client, DrizzleProvider, Runtime }, schema) {

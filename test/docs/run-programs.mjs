@@ -6,6 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { format } from 'node:util';
 import { pathToFileURL } from 'node:url';
+import '../support/pglite/preload.mjs';
 import { PGlite } from '@electric-sql/pglite';
 
 const [outcomesFile, ...programs] = process.argv.slice(2);

@@ -1,12 +1,18 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { databaseUrl, dropSchema } from '../support/database.js';
 
 const run = promisify(execFile);
 const root = process.cwd();
+/** Optimizing the program of PGlite would cost more than it saves in a few seconds. */
+const QUICK_PGLITE = [
+  '--liftoff-only',
+  `--import=${pathToFileURL(path.join(root, 'test/support/pglite/preload.mjs')).href}`,
+];
 
 /** What each example says when it worked. */
 const EXAMPLES: Readonly<Record<string, RegExp>> = {
@@ -26,7 +32,7 @@ beforeAll(async () => {
 async function example(file: string, url?: string): Promise<string> {
   // An empty one means none to the examples: they fall back to PGlite.
   const env = { ...process.env, DATABASE_URL: url ?? '' };
-  const { stdout } = await run(process.execPath, [path.join('examples', file)], { cwd: root, env });
+  const { stdout } = await run(process.execPath, [...QUICK_PGLITE, path.join('examples', file)], { cwd: root, env });
   return stdout;
 }
 

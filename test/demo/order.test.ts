@@ -4,6 +4,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
 import { expect, test } from '@jest/globals';
 
 /** What a worker of the demo says, behind its process id. */
@@ -38,7 +39,8 @@ test('npm run demo: an order on PGlite survives SIGKILL of its worker, and the c
 
 /** Its lines. @throws Error with what it said when it exits with anything but 0 */
 async function npmRunDemo(folder: string): Promise<string[]> {
-  const env: NodeJS.ProcessEnv = { ...process.env, TMPDIR: folder };
+  const quickPglite = pathToFileURL(path.resolve('test/support/pglite/preload.mjs')).href;
+  const env: NodeJS.ProcessEnv = { ...process.env, TMPDIR: folder, NODE_OPTIONS: `--import=${quickPglite}` };
   // Otherwise it would run on that server.
   delete env['DATABASE_URL'];
   const child = spawn('npm', ['run', '--silent', 'demo'], { env, stdio: ['ignore', 'pipe', 'pipe'] });

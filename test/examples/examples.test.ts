@@ -8,11 +8,7 @@ import { databaseUrl, dropSchema } from '../support/database.js';
 
 const run = promisify(execFile);
 const root = process.cwd();
-/** Optimizing the program of PGlite would cost more than it saves in a few seconds. */
-const QUICK_PGLITE = [
-  '--liftoff-only',
-  `--import=${pathToFileURL(path.join(root, 'test/support/pglite/preload.mjs')).href}`,
-];
+const QUICK_PGLITE = pathToFileURL(path.join(root, 'test/support/pglite/preload.mjs')).href;
 
 /** What each example says when it worked. */
 const EXAMPLES: Readonly<Record<string, RegExp>> = {
@@ -32,7 +28,10 @@ beforeAll(async () => {
 async function example(file: string, url?: string): Promise<string> {
   // An empty one means none to the examples: they fall back to PGlite.
   const env = { ...process.env, DATABASE_URL: url ?? '' };
-  const { stdout } = await run(process.execPath, [...QUICK_PGLITE, path.join('examples', file)], { cwd: root, env });
+  const { stdout } = await run(process.execPath, ['--import', QUICK_PGLITE, path.join('examples', file)], {
+    cwd: root,
+    env,
+  });
   return stdout;
 }
 

@@ -41,7 +41,7 @@ export interface WaitingInstance {
   readonly pinned: SemVer | null;
 }
 
-export interface WaitingQuestion {
+interface WaitingQuestion {
   readonly schema: string;
   readonly nowMs: number;
   /** Only this one, also when it does not wait for long. */

@@ -3,7 +3,7 @@ import type { BatchOutcome, BatchPart, PartResult, SendGuard } from './node-post
 import type { PgClient } from './node-postgres-client.js';
 
 /** One transaction of somebody else's, as a client can tell it from those before and after it. */
-export interface TransactionMark {
+interface TransactionMark {
   /** Another function for each time that a pool lends the client. */
   readonly release: unknown;
   /** How many transactions had ended on the connection. */
@@ -11,7 +11,7 @@ export interface TransactionMark {
 }
 
 /** Hands a batch to the client in the tick of the call; its parts may grow until the next microtask. */
-export type SendBatch = (parts: readonly BatchPart[], guard: SendGuard) => Promise<BatchOutcome>;
+type SendBatch = (parts: readonly BatchPart[], guard: SendGuard) => Promise<BatchOutcome>;
 
 interface Gathered {
   readonly mark: TransactionMark;

@@ -12,12 +12,11 @@ import { pgliteParts } from './parts.mjs';
 setFlagsFromString('--liftoff-only');
 
 const create = PGlite.create.bind(PGlite);
-PGlite.create = (directory) => {
+PGlite.create = (directory, ...more) => {
+  // With options of its own, as PGlite itself does inside: as it is.
+  if (typeof directory === 'object' || more.length > 0) return create(directory, ...more);
   const { loadDataDir, ...parts } = pgliteParts();
-  const isThere = directory !== undefined && existsSync(path.join(directory, 'PG_VERSION'));
-  return create({
-    ...parts,
-    ...(directory === undefined ? {} : { dataDir: directory }),
-    ...(isThere ? {} : { loadDataDir }),
-  });
+  if (directory === undefined) return create({ ...parts, loadDataDir });
+  const isThere = existsSync(path.join(directory, 'PG_VERSION'));
+  return create({ ...parts, dataDir: directory, ...(isThere ? {} : { loadDataDir }) });
 };

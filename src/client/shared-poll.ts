@@ -10,6 +10,8 @@ interface Waiter<Query, Answer, Value> {
   readonly deadlineMs: number;
   /** Longest pause between two looks of this waiter. */
   readonly maxStepMs: number;
+  /** The same where many wait. */
+  readonly maxStepInCrowdMs: number;
   nextAtMs: number;
   stepMs: number;
   readonly resolve: (value: Value) => void;
@@ -25,7 +27,10 @@ export interface Wait<Query, Answer, Value> {
   readonly timedOut: () => Error;
   /** Ends the wait: it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Pause after the first look; doubles up to `maxStepMs`. */
+  /**
+   * Pause after the first look; doubles up to `maxStepMs`, and where many wait up to 250 ms.
+   * Who gives the same for both is looked for at that interval in any case.
+   */
   readonly firstStepMs: number;
   readonly maxStepMs: number;
 }
@@ -37,7 +42,10 @@ const HINTED_SPACING_MS = 20;
 /** How long after a hint more hints are expected. */
 const HINT_MEMORY_MS = 5_000;
 /** One statement asks for at most so many. */
-const MAX_QUERIES = 1000;
+const MAX_QUERIES = 2_500;
+/** From so many waiters on, those who have waited for a while look at the same moments, and less often. */
+const CROWD = 10;
+const CROWD_STEP_MS = 250;
 
 /**
  * One loop for all who wait: whoever is due is asked for in a single statement, so
@@ -88,6 +96,8 @@ export class SharedPoll<Query, Answer> {
         timedOut: wait.timedOut,
         deadlineMs: nowMs + wait.timeoutMs,
         maxStepMs: wait.maxStepMs,
+        maxStepInCrowdMs:
+          wait.firstStepMs === wait.maxStepMs ? wait.maxStepMs : Math.max(wait.maxStepMs, CROWD_STEP_MS),
         nextAtMs: nowMs,
         stepMs: wait.firstStepMs,
         resolve,
@@ -160,10 +170,16 @@ export class SharedPoll<Query, Answer> {
       if (value !== undefined) this.end(waiter, () => waiter.resolve(value));
       else if (afterMs >= waiter.deadlineMs) this.end(waiter, () => waiter.reject(waiter.timedOut()));
       else {
-        waiter.nextAtMs = Math.min(afterMs + waiter.stepMs, waiter.deadlineMs);
+        waiter.nextAtMs = Math.min(this.afterPause(waiter, afterMs), waiter.deadlineMs);
         waiter.stepMs = Math.min(waiter.stepMs * 2, waiter.maxStepMs);
       }
     });
+  }
+
+  /** A crowd that has waited for a while meets at multiples of its step, so that one look serves all of it. */
+  private afterPause({ stepMs, maxStepMs, maxStepInCrowdMs }: Waiter<Query, Answer, unknown>, nowMs: number): number {
+    if (this.waiters.size < CROWD || stepMs < maxStepMs || maxStepInCrowdMs === 0) return nowMs + stepMs;
+    return (Math.floor(nowMs / maxStepInCrowdMs) + 1) * maxStepInCrowdMs;
   }
 
   /** As many as one statement may ask for; they go to the end of the line. */

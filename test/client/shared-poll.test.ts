@@ -82,6 +82,38 @@ describe('shared poll', () => {
     await Promise.all(waits);
   });
 
+  test('a crowd that came one after the other and has waited for a while costs four looks in a second', async () => {
+    const answers = new Map<string, number>();
+    const { reads, wait, pass } = pollOn(answers);
+    const waits = [];
+    for (let i = 0; i < 40; i++) {
+      waits.push(wait(`q${i}`, { timeoutMs: Infinity }));
+      await pass(3);
+    }
+    await pass(600);
+    reads.length = 0;
+    await pass(1_000);
+    expect(reads).toHaveLength(4);
+    for (let i = 0; i < 40; i++) answers.set(`q${i}`, i);
+    await pass(250);
+    expect(await Promise.all(waits)).toHaveLength(40);
+  });
+
+  test('who asks for an interval has it in a crowd, too, and shares its looks', async () => {
+    const { reads, wait, pass } = pollOn(new Map());
+    const outcomes = [];
+    for (let i = 0; i < 40; i++) {
+      outcomes.push(wait(`q${i}`, { timeoutMs: 1_500, firstStepMs: 100, maxStepMs: 100 }).catch(() => undefined));
+      await pass(3);
+    }
+    await pass(200);
+    reads.length = 0;
+    await pass(1_000);
+    expect(reads).toHaveLength(10);
+    await pass(1_000);
+    await Promise.all(outcomes);
+  });
+
   test('a time-out of 0 looks once; a deadline is kept to the millisecond', async () => {
     const { reads, wait, pass } = pollOn(new Map());
     const once = wait('once', { timeoutMs: 0 });
@@ -118,13 +150,13 @@ describe('shared poll', () => {
     const stop = new AbortController();
     setMaxListeners(0, stop.signal);
     const options = { timeoutMs: Infinity, firstStepMs: 5, maxStepMs: 5 };
-    const waits = Array.from({ length: 2_500 }, (_, i) => wait(`q${i}`, { ...options, signal: stop.signal }));
+    const waits = Array.from({ length: 6_000 }, (_, i) => wait(`q${i}`, { ...options, signal: stop.signal }));
     const ended = Promise.allSettled(waits);
     const late = wait('late', { timeoutMs: 12 });
     const outcome = expect(late).rejects.toThrow('timed out: late');
     await ticks();
     await pass(25);
-    expect(new Set(reads.flatMap(({ queries }) => queries)).size).toBe(2_501);
+    expect(new Set(reads.flatMap(({ queries }) => queries)).size).toBe(6_001);
     await outcome;
     answers.set('q1', 1);
     poll.hint((query) => query === 'q1');

@@ -8,6 +8,9 @@ import { atMost } from '../../harness/goal.js';
 import type { Scenario } from '../bench.js';
 
 const STEPS = 5_000;
+/** Until the compiler has seen enough of it. */
+const WARM_UP_ROUNDS = 10;
+const ROUNDS = 15;
 
 /** The engine alone: no database, no JSON of events. */
 export const engineScenarios: readonly Scenario[] = [
@@ -43,13 +46,13 @@ type Orchestration = Parameters<typeof generatorOrchestration>[0];
 function replayMicroseconds(history: readonly HistoryEvent[], orchestration: Orchestration): number {
   const createDriver = generatorOrchestration(orchestration, { writeTrace: () => undefined });
   const times: number[] = [];
-  for (let round = 0; round < 12; round++) {
+  for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
     const execution = createExecution({ instance: 'replay', executionId: 1, createDriver });
     // Processor time: a busy machine must not look like a slow engine.
     const began = process.cpuUsage();
     const outcome = execution.runCold({ history, messages: [], now: () => 0 });
     const { user, system } = process.cpuUsage(began);
-    times.push(user + system);
+    if (round >= WARM_UP_ROUNDS) times.push(user + system);
     if (outcome instanceof Promise || outcome.result.kind !== 'continued') throw new Error('the replay went wrong');
   }
   return median(times) / history.length;

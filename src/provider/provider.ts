@@ -173,6 +173,8 @@ export interface Due {
   /** Something is visible and unlocked now. */
   readonly orchestrator: boolean;
   readonly worker: boolean;
+  /** The queues in which more than one row is, where the store tells. */
+  readonly several?: readonly QueueName[] | undefined;
   /** The earliest future moment at which something becomes visible, in either queue. */
   readonly nextVisibleAtMs: Ms | null;
 }

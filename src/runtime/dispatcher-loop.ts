@@ -10,8 +10,6 @@ import { WakeDamper } from './wake-damper.js';
 
 /** Pause after a fetch that only lost candidates to others: long enough for them to be done. */
 const LOST_PAUSE_MS = [2, 20] as const;
-/** How often what all were told of has to be seen untaken before a fetch, by a loop that came too late the last time. */
-const SIGHTINGS = 2;
 
 /** What one look at a queue brought. */
 export interface Look {
@@ -44,7 +42,7 @@ export class DispatcherLoop implements ProbedQueue {
   private wakeUps = 0;
   private readonly damper: WakeDamper;
   private isToldOfOthers = false;
-  private sightings = 0;
+  private patientUntilMs: number | undefined;
 
   constructor(
     private readonly core: RuntimeCore,
@@ -76,19 +74,21 @@ export class DispatcherLoop implements ProbedQueue {
   }
 
   /**
-   * A fetch costs several times what the probe's look does. What is due is most likely about
-   * to be taken by somebody quicker, unless it is still there a while later.
+   * A fetch costs several times what the probe's look does, and a single item is about to be
+   * taken by somebody quicker: it is left to them for a while. Of several items there may be
+   * more than they have room for.
    */
-  sawAmongMany(isDue: boolean): void {
+  sawAmongMany(isDue: boolean, areSeveral: boolean): void {
     if (!this.idle) return;
     if (!isDue) {
-      this.sightings = 0;
-      this.foundTheNews(false);
-    } else if (++this.sightings >= SIGHTINGS) {
-      this.wake();
-    } else {
-      this.probe.lookWithin(this.damper.pauseMs());
+      this.patientUntilMs = undefined;
+      return this.foundTheNews(false);
     }
+    this.isToldOfOthers = true;
+    const nowMs = this.core.clock.nowMs();
+    this.patientUntilMs ??= nowMs + this.damper.patienceMs();
+    if (areSeveral || nowMs >= this.patientUntilMs) this.wake();
+    else this.probe.lookWithin(this.patientUntilMs - nowMs);
   }
 
   /** Room became free: only of interest to a loop that waits for room. */
@@ -124,7 +124,7 @@ export class DispatcherLoop implements ProbedQueue {
    */
   private async settle({ fetched, lost, isFull }: Look): Promise<void> {
     this.errors = 0;
-    this.sightings = 0;
+    this.patientUntilMs = undefined;
     this.foundTheNews(fetched > 0);
     if (fetched > 0) this.probe.found();
     if (isFull) return;

@@ -15,7 +15,7 @@ export interface ProbedQueue {
   /** There is, or may be, something to fetch. */
   wake(): void;
   /** What a look found that was asked for after news which everybody got. */
-  sawAmongMany(isDue: boolean): void;
+  sawAmongMany(isDue: boolean, areSeveral: boolean): void;
 }
 
 /**
@@ -36,7 +36,7 @@ export class IdleProbe {
   private readonly maxStepMs: number;
   private stepMs: number;
   private pollAtMs = -Infinity;
-  private isAskedToLook = false;
+  private askedAtMs = Infinity;
 
   constructor(
     private readonly core: RuntimeCore,
@@ -71,8 +71,7 @@ export class IdleProbe {
 
   /** Looks after so long at the latest, once for all who ask meanwhile, and tells both dispatchers. */
   lookWithin(ms: number): void {
-    this.pollAtMs = Math.min(this.pollAtMs, this.core.clock.nowMs() + ms);
-    this.isAskedToLook = true;
+    this.askedAtMs = Math.min(this.askedAtMs, this.core.clock.nowMs() + ms);
     if (this.idle.size > 0) this.gate.wake();
   }
 
@@ -101,7 +100,8 @@ export class IdleProbe {
         continue;
       }
       for (const queue of QUEUES) if (this.takeDueMoments(queue)) this.dispatcher(queue).wake();
-      if (this.core.clock.nowMs() < this.pollAtMs && this.core.provider.nowMs() < this.nextVisibleAtMs) continue;
+      const isDue = this.core.clock.nowMs() >= Math.min(this.pollAtMs, this.askedAtMs);
+      if (!isDue && this.core.provider.nowMs() < this.nextVisibleAtMs) continue;
       try {
         await this.look();
         errors = 0;
@@ -119,7 +119,7 @@ export class IdleProbe {
     const momentMs =
       Math.min(orchestrator.smallest ?? Infinity, worker.smallest ?? Infinity, this.nextVisibleAtMs) -
       this.core.provider.nowMs();
-    return Math.min(momentMs, this.pollAtMs - this.core.clock.nowMs());
+    return Math.min(momentMs, Math.min(this.pollAtMs, this.askedAtMs) - this.core.clock.nowMs());
   }
 
   private takeDueMoments(queue: QueueName): boolean {
@@ -134,17 +134,21 @@ export class IdleProbe {
   }
 
   private async look(): Promise<void> {
+    const nowMs = this.core.clock.nowMs();
+    // Of a look that is made in any case the dispatchers are told as of one that nobody asked for.
+    const isOnlyAsked = nowMs < this.pollAtMs && nowMs >= this.askedAtMs;
+    if (nowMs >= this.askedAtMs) this.askedAtMs = Infinity;
     const due = await timed(this.core.clock, 'due', () => this.core.provider.due());
     const next = due.nextVisibleAtMs ?? Infinity;
     // A moment that has passed would be asked for again and again.
     this.nextVisibleAtMs = next > this.core.provider.nowMs() ? next : Infinity;
-    const isAsked = this.isAskedToLook;
-    this.isAskedToLook = false;
-    // Grows even when something is due: it may be for others, by tag or version.
-    this.stepMs = Math.min(this.stepMs * 2, this.maxStepMs);
-    this.scheduleLook();
+    if (!isOnlyAsked) {
+      // Grows even when something is due: it may be for others, by tag or version.
+      this.stepMs = Math.min(this.stepMs * 2, this.maxStepMs);
+      this.scheduleLook();
+    }
     for (const queue of QUEUES) {
-      if (isAsked) this.dispatcher(queue).sawAmongMany(due[queue]);
+      if (isOnlyAsked) this.dispatcher(queue).sawAmongMany(due[queue], due.several?.includes(queue) ?? false);
       else if (due[queue] && this.idle.has(queue)) this.dispatcher(queue).wake();
     }
   }

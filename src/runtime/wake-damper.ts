@@ -1,5 +1,7 @@
 /** The longest pause before looking at what all processes were told of, in ms. */
 const MAX_SPREAD_MS = 256;
+/** How long a single item may stand there before those who are usually too late fetch it, in ms, and up to twice as long. */
+const PATIENCE_MS = 2_000;
 
 /**
  * Keeps a herd from running for one item (C-27). All idle processes hear of new work at the
@@ -15,6 +17,11 @@ export class WakeDamper {
   /** How long to wait before the next look, in ms; 0: not at all. */
   pauseMs(): number {
     return this.spreadMs * this.random();
+  }
+
+  /** How long to leave a single item to somebody quicker, in ms; 0: not at all. */
+  patienceMs(): number {
+    return this.spreadMs === 0 ? 0 : PATIENCE_MS * (1 + this.random());
   }
 
   found(): void {

@@ -39,10 +39,10 @@ describe('idle probe', () => {
       random: () => 0,
     } as unknown as RuntimeCore;
     const woken: QueueName[] = [];
-    const asked: [QueueName, boolean][] = [];
+    const asked: [QueueName, boolean, boolean][] = [];
     const probe = new IdleProbe(core, (queue) => ({
       wake: () => void woken.push(queue),
-      sawAmongMany: (isDue) => void asked.push([queue, isDue]),
+      sawAmongMany: (isDue, areSeveral) => void asked.push([queue, isDue, areSeveral]),
     }));
     void probe.run();
     const pass = async (ms: number) => {
@@ -90,7 +90,7 @@ describe('idle probe', () => {
   });
 
   test('C-27 of what a dispatcher asked for after news for all it is told, and not woken', async () => {
-    const { probe, looks, woken, asked, pass } = probeOn({}, { orchestrator: true });
+    const { probe, looks, woken, asked, pass } = probeOn({}, { orchestrator: true, several: ['orchestrator'] });
     probe.enterIdle('orchestrator');
     probe.enterIdle('worker');
     probe.lookWithin(30);
@@ -99,8 +99,8 @@ describe('idle probe', () => {
     expect(looks).toEqual([30]);
     expect(woken).toEqual([]);
     expect(asked).toEqual([
-      ['orchestrator', true],
-      ['worker', false],
+      ['orchestrator', true, true],
+      ['worker', false, false],
     ]);
   });
 

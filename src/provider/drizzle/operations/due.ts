@@ -24,13 +24,15 @@ interface DueRow {
  */
 export async function due(ctx: ProviderContext): Promise<Due> {
   const rows = await readStatement(ctx, OPERATION, dueStatement(ctx), (nowMs) => ({ nowMs, nowAt: moment(nowMs) }));
-  const has = (kind: DueRow['kind']) => rows.some((row) => row.kind === kind);
+  const count = (kind: DueRow['kind']) => rows.filter((row) => row.kind === kind).length;
   const nextMs = rows.flatMap(({ kind, atMs }) => (kind === 'next' && atMs !== null ? [atMs] : []));
   // All of the window locked says nothing about what stands behind it.
-  const isBehind = rows.filter(({ kind }) => kind === 'orchestrator ready').length >= READY_ROWS;
+  const isBehind = count('orchestrator ready') >= READY_ROWS;
+  const several = (['orchestrator', 'worker'] as const).filter((queue) => count(queue) > 1);
   return {
-    orchestrator: has('orchestrator') || isBehind,
-    worker: has('worker'),
+    orchestrator: count('orchestrator') > 0 || isBehind,
+    worker: count('worker') > 0,
+    several: several.length > 0 ? several : undefined,
     nextVisibleAtMs: nextMs.length === 0 ? null : Math.min(...nextMs),
   };
 }
@@ -62,7 +64,7 @@ function dueQuery(ctx: ProviderContext): SQL {
       where ${isExpired} order by q.locked_until limit 1) o
     union all
     select r.* from (select 'worker', null::bigint from ${workerQueue} q
-      where q.lock_token is null and ${isVisible} order by q.visible_at, q.id limit 1) r
+      where q.lock_token is null and ${isVisible} order by q.visible_at, q.id limit 2) r
     union all
     select x.* from (select 'worker', null::bigint from ${workerQueue} q
       where ${isExpired} order by q.locked_until limit 1) x

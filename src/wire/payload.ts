@@ -21,7 +21,7 @@ export class UnserializableValueError extends TypeError {
 
 /**
  * The JSON text of a value; `undefined` is sent as `null`.
- * @param what names the value in errors, e.g. `input of orchestration 'Order'`; absent: errors are the engine's own
+ * @param what names the value in errors, e.g. `input of orchestration 'Order'`; absent: type errors are the engine's own
  * @throws RangeError for a value that is nested too deeply; TypeError for a BigInt or a cycle, with the path to it;
  *   {@link UnserializableValueError} for a function or symbol; what a `toJSON` of the value throws
  */
@@ -36,13 +36,15 @@ function stringified(value: unknown, what: string | undefined): string | undefin
   try {
     return JSON.stringify(value);
   } catch (error) {
-    if (what === undefined) throw error;
-    if (error instanceof TypeError) throw withPath(error, value, what);
+    if (error instanceof TypeError && what !== undefined) throw withPath(error, value, what);
     if (!(error instanceof RangeError)) throw error;
     // The engine's own says that a stack was exceeded, and of what it does not say.
-    throw new RangeError(`${what} cannot be sent: it is nested too deeply, or too large, for a JSON text`, {
-      cause: error,
-    });
+    throw new RangeError(
+      `${what ?? 'the value'} cannot be sent: it is nested too deeply, or too large, for a JSON text`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

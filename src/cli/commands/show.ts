@@ -3,7 +3,7 @@ import { WORKER_GONE_AFTER_MS } from '../../provider/workers.js';
 import type { HistoryEvent } from '../../wire/event.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
-import { adviceOn, askWaiting, askWorkers, nameText, type WaitingInstance } from '../doctor/waiting-orchestrations.js';
+import type { WaitingInstance } from '../doctor/waiting-orchestrations.js';
 import { CliError, ExitCode } from '../exit-codes.js';
 import { isNotFound, requireExecution, requireInstance } from '../instances.js';
 import {
@@ -115,19 +115,22 @@ function printDetails({ print }: CliContext, info: InstanceInfo, customStatus: s
 }
 
 interface Waiting extends WaitingInstance {
+  /** Of the orchestration, with its version. */
+  readonly name: string;
   readonly waitsMs: number;
   readonly advice: string;
 }
 
 /** The instance's oldest message, when no worker has it in hand. */
-async function waitingOf({ database, provider, schema, status }: Store, instance: string): Promise<Waiting | null> {
+async function waitingOf({ database, provider, schema }: Store, instance: string): Promise<Waiting | null> {
+  const { adviceOn, askWaiting, askWorkers, nameText } = await import('../doctor/waiting-orchestrations.js');
   const nowMs = provider.nowMs();
   return database.driver.withConnection(async (executor) => {
     const [waiting] = await askWaiting(executor, { schema, nowMs, instance });
     if (!waiting) return null;
-    const knowsWorkers = !status.missingTables.includes('ddz_workers');
-    const hasWorkers = knowsWorkers ? await askWorkers(executor, schema, nowMs - WORKER_GONE_AFTER_MS) : undefined;
-    return { ...waiting, waitsMs: Math.max(0, nowMs - waiting.sinceMs), advice: adviceOn(waiting, hasWorkers) };
+    const hasWorkers = await askWorkers(executor, schema, nowMs - WORKER_GONE_AFTER_MS);
+    const waitsMs = Math.max(0, nowMs - waiting.sinceMs);
+    return { ...waiting, name: nameText(waiting), waitsMs, advice: adviceOn(waiting, hasWorkers) };
   });
 }
 
@@ -137,8 +140,8 @@ function waitingText({ waitsMs, attempts }: Waiting): string {
 }
 
 function notBegun(waiting: Waiting): CliError {
-  const { instance, advice } = waiting;
-  const message = `instance ${JSON.stringify(instance)} of ${nameText(waiting)} has not begun: ${waitingText(waiting)}`;
+  const { instance, name, advice } = waiting;
+  const message = `instance ${JSON.stringify(instance)} of ${name} has not begun: ${waitingText(waiting)}`;
   return new CliError(ExitCode.notFound, message, advice);
 }
 

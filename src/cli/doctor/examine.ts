@@ -32,7 +32,7 @@ export async function examine(
   findings.push(...aboutSchema(status));
   if (status.refusal || status.origin === 'absent') return findings;
   findings.push(...(await driver.withConnection((executor) => aboutRows(executor, schema))));
-  findings.push(...(await driver.withConnection((executor) => aboutOrchestrations(executor, status))));
+  findings.push(...(await driver.withConnection((executor) => aboutOrchestrations(executor, schema))));
   return findings;
 }
 
@@ -149,13 +149,9 @@ function aboutSchema(status: SchemaStatus): DoctorFinding[] {
 }
 
 /** What waits although nobody takes it, by the names that a worker would have to have. */
-async function aboutOrchestrations(
-  executor: Executor,
-  { schema, missingTables }: SchemaStatus,
-): Promise<DoctorFinding[]> {
+async function aboutOrchestrations(executor: Executor, schema: string): Promise<DoctorFinding[]> {
   const nowMs = await askTime(executor);
-  const knowsWorkers = !missingTables.includes('ddz_workers');
-  const hasWorkers = knowsWorkers ? await askWorkers(executor, schema, nowMs - WORKER_GONE_AFTER_MS) : undefined;
+  const hasWorkers = await askWorkers(executor, schema, nowMs - WORKER_GONE_AFTER_MS);
   return aboutWaiting(await askWaiting(executor, { schema, nowMs }), { nowMs, hasWorkers });
 }
 

@@ -184,11 +184,17 @@ export function adviceOn(waiting: WaitingInstance, hasWorkers: boolean | undefin
   );
 }
 
-/** Whether a runtime was heard of in the last five minutes. */
-export async function askWorkers(executor: Executor, schema: string, sinceMs: number): Promise<boolean> {
+/** Whether a runtime was heard of since then; `undefined` in a schema that has no table for it. */
+export async function askWorkers(executor: Executor, schema: string, sinceMs: number): Promise<boolean | undefined> {
+  const table = `${quoteSchemaName(schema)}.ddz_workers`;
+  const [exists] = await executor.run(
+    compile(sql`select to_regclass(${sql.placeholder('table')}) is not null`, ([cell]) => booleanCell(cell)),
+    { table },
+  );
+  if (!exists) return undefined;
   const [count] = await executor.run(
     compile(
-      sql`select count(*) from ${sql.raw(`${quoteSchemaName(schema)}.ddz_workers`)}
+      sql`select count(*) from ${sql.raw(table)}
         where not is_stopped and last_seen_ms > ${sql.placeholder('since')}::bigint`,
       ([cell]) => integerCell(cell),
     ),

@@ -172,11 +172,19 @@ export class NodePostgresDriver implements Driver {
  * one packet: the error comes in that gap, and without a listener it ends the process.
  */
 function guardUntilLeased(client: PgClient): void {
+  // Once, however many providers share the pool.
+  if (guarded.has(client)) return;
+  guarded.add(client);
   // Nothing is swallowed: the connection is gone, and its first statement says so.
   const ignore = () => {};
   client.on('error', ignore);
-  setImmediate(() => client.off('error', ignore));
+  setImmediate(() => {
+    client.off('error', ignore);
+    guarded.delete(client);
+  });
 }
+
+const guarded = new WeakSet<PgClient>();
 
 /** The same object with some fields of its own. */
 function cloneOf<T extends object>(object: T, fields: object): T {

@@ -28,7 +28,7 @@ export interface Wait<Query, Answer, Value> {
   /** Ends the wait: it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Pause after the first look; doubles up to `maxStepMs`, and where many wait up to 250 ms.
+   * Pause after the first look; doubles up to `maxStepMs`, and where many wait up to 500 ms.
    * Who gives the same for both is looked for at that interval in any case.
    */
   readonly firstStepMs: number;
@@ -45,7 +45,7 @@ const HINT_MEMORY_MS = 5_000;
 const MAX_QUERIES = 2_500;
 /** From so many waiters on, those who have waited for a while look at the same moments, and less often. */
 const CROWD = 10;
-const CROWD_STEP_MS = 250;
+const CROWD_STEP_MS = 500;
 
 /**
  * One loop for all who wait: whoever is due is asked for in a single statement, so

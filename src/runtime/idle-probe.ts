@@ -8,6 +8,8 @@ import { timed } from './timed.js';
 
 /** Moments that are remembered at once; what comes later is found by polling. */
 const MAX_KNOWN_MOMENTS = 10_000;
+/** From here on a wait has more jitter. */
+const LONG_STEP_MS = 1_000;
 const QUEUES = ['orchestrator', 'worker'] as const satisfies readonly QueueName[];
 
 /** A dispatcher that waits, as the probe knows it. */
@@ -153,9 +155,13 @@ export class IdleProbe {
     }
   }
 
-  /** Jitter only lengthens, so that many processes drift apart and none asks more often. */
+  /**
+   * Jitter only lengthens, so that many processes drift apart and none asks more often. Of
+   * long steps it makes room for heartbeats and the like below one query a second.
+   */
   private scheduleLook(): void {
-    this.pollAtMs = this.core.clock.nowMs() + this.stepMs * (1 + this.core.random() / 4);
+    const jitter = this.stepMs < LONG_STEP_MS ? 1 / 4 : 1 / 2;
+    this.pollAtMs = this.core.clock.nowMs() + this.stepMs * (1 + this.core.random() * jitter);
   }
 }
 

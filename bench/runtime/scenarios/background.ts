@@ -46,20 +46,23 @@ async function futureTimers(bench: Bench): Promise<ScenarioResult> {
 
 async function waiters(bench: Bench): Promise<ScenarioResult> {
   const count = bench.quick ? 500 : 2_000;
-  const alone = await idleFor(bench, { waiters: count, seconds: bench.quick ? 3 : 30 });
+  const seconds = bench.quick ? 3 : 30;
+  const runtime = await idleFor(bench, { seconds });
+  const alone = await idleFor(bench, { waiters: count, seconds });
+  const queriesPerSecond = Math.max(0, alone.queriesPerSecond - runtime.queriesPerSecond);
   const result = await compare(
     bench,
     () => perSecond(bench, helloLoad(bench)),
     () => perSecond(bench, helloLoad(bench, count)),
   );
   return {
-    header: ['', 'hello/s', 'queries/s, nothing else to do'],
+    header: ['', 'hello/s', 'queries/s of the waiters alone'],
     rows: [
       ['without', short(result.without), ''],
-      [`with ${count} waiters`, short(result.with), short(alone.queriesPerSecond)],
+      [`with ${count} waiters`, short(result.with), short(queriesPerSecond)],
     ],
     goals: [
-      atMost('queries per second of all waiters', alone.queriesPerSecond, 5),
+      atMost('queries per second of all waiters', queriesPerSecond, 5),
       atLeast('with waiters by without', result.ratio, 0.95),
     ],
   };

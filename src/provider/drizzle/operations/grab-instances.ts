@@ -93,7 +93,7 @@ function grabStatement(ctx: ProviderContext, size: Window, range: LookParams['ra
         select w.instance_id, max(case when l.instance_id is null then 0 else 1 end) as takes_over
         from seen w ${joinState(ctx, range)}
         where ${isEligible(range)} and octet_length(w.instance_id) <= ${sql.raw(String(MAX_CLAIMABLE_ID_BYTES))}
-        group by w.instance_id order by min(w.visible_at), min(w.id) limit ${value('limit')}
+        group by w.instance_id order by min(w.visible_at), (array_agg(w.id order by w.visible_at, w.id))[1] limit ${value('limit')}
       ), takeable as (
         select instance_id from ${ctx.tables.instanceLocks}
         where instance_id in (select instance_id from candidates where takes_over = 1) for update skip locked

@@ -49,6 +49,16 @@ describe('C-06 instances that cannot run now', () => {
   });
 });
 
+test('of messages that became visible at one moment the lowest id counts, whatever else their instances have', async () => {
+  await ready('a', 'b', 'c', 'd');
+  await bench.sql('delete from orchestrator_queue');
+  await enqueueForOrchestrator(bench.ctx, [{ item: raised('d'), delayMs: 100 }]);
+  await enqueue('a', 'b', 'c', 'd');
+  bench.clock.advance(100);
+  const { items } = await fetchOrchestrationItems(bench.ctx, { limit: 3, ...LOCK });
+  expect(instancesOf(items)).toEqual(['a', 'b', 'c']);
+});
+
 describe('C-01 many fetchers', () => {
   test('10 fetchers on 10 instances: each gets one, in every round', async () => {
     for (let round = 0; round < 10; round++) {

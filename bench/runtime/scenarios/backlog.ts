@@ -144,8 +144,8 @@ async function helloBesideFinished(bench: Bench): Promise<ScenarioResult> {
       [finished, short(full.rows), short(full.buffers), short(full.perSecond)],
     ],
     goals: [
-      // As many; but batches are not equally full in two runs. bench/plans.ts counts without such noise.
-      atMost('rows read by a hello beside them by without', full.rows / empty.rows, 1.05),
+      // Batches are not equally full in two runs; bench/plans.ts counts without such noise.
+      atMost('rows read by a hello beside them by without', full.rows / empty.rows, 1.02),
       atMost('buffers of a hello beside them by without', full.buffers / empty.buffers, 1.1),
     ],
   };

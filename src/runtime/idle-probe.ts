@@ -102,8 +102,7 @@ export class IdleProbe {
         continue;
       }
       for (const queue of QUEUES) if (this.takeDueMoments(queue)) this.dispatcher(queue).wake();
-      const isDue = this.core.clock.nowMs() >= Math.min(this.pollAtMs, this.askedAtMs);
-      if (!isDue && this.core.provider.nowMs() < this.nextVisibleAtMs) continue;
+      if (this.core.clock.nowMs() < this.lookAtMs && this.core.provider.nowMs() < this.nextVisibleAtMs) continue;
       try {
         await this.look();
         errors = 0;
@@ -121,7 +120,12 @@ export class IdleProbe {
     const momentMs =
       Math.min(orchestrator.smallest ?? Infinity, worker.smallest ?? Infinity, this.nextVisibleAtMs) -
       this.core.provider.nowMs();
-    return Math.min(momentMs, Math.min(this.pollAtMs, this.askedAtMs) - this.core.clock.nowMs());
+    return Math.min(momentMs, this.lookAtMs - this.core.clock.nowMs());
+  }
+
+  /** The next look by time, whoever wants it. */
+  private get lookAtMs(): number {
+    return Math.min(this.pollAtMs, this.askedAtMs);
   }
 
   private takeDueMoments(queue: QueueName): boolean {
@@ -138,8 +142,9 @@ export class IdleProbe {
   private async look(): Promise<void> {
     const nowMs = this.core.clock.nowMs();
     // Of a look that is made in any case the dispatchers are told as of one that nobody asked for.
-    const isOnlyAsked = nowMs < this.pollAtMs && nowMs >= this.askedAtMs;
-    if (nowMs >= this.askedAtMs) this.askedAtMs = Infinity;
+    const isAsked = nowMs >= this.askedAtMs;
+    const isOnlyAsked = isAsked && nowMs < this.pollAtMs;
+    if (isAsked) this.askedAtMs = Infinity;
     const due = await timed(this.core.clock, 'due', () => this.core.provider.due());
     const next = due.nextVisibleAtMs ?? Infinity;
     // A moment that has passed would be asked for again and again.

@@ -1,5 +1,4 @@
 import type { ExecutionInfo, InstanceInfo } from '../../provider/admin.js';
-import { WORKER_GONE_AFTER_MS } from '../../provider/workers.js';
 import type { HistoryEvent } from '../../wire/event.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
@@ -128,7 +127,7 @@ async function waitingOf({ database, provider, schema }: Store, instance: string
   return database.driver.withConnection(async (executor) => {
     const [waiting] = await askWaiting(executor, { schema, nowMs, instance });
     if (!waiting) return null;
-    const hasWorkers = await askWorkers(executor, schema, nowMs - WORKER_GONE_AFTER_MS);
+    const hasWorkers = await askWorkers(executor, { schema, nowMs });
     const waitsMs = Math.max(0, nowMs - waiting.sinceMs);
     return { ...waiting, name: nameText(waiting), waitsMs, advice: adviceOn(waiting, hasWorkers) };
   });

@@ -1,6 +1,5 @@
 import type { Driver, Executor } from '../../provider/drizzle/executor.js';
 import { inspectSchema, type SchemaStatus } from '../../provider/drizzle/migrate/index.js';
-import { WORKER_GONE_AFTER_MS } from '../../provider/workers.js';
 import type { GlobalOptions } from '../context.js';
 import { countText, durationText } from '../output/text.js';
 import type { DoctorFinding } from './finding.js';
@@ -31,8 +30,9 @@ export async function examine(
   const status = await inspectSchema(driver, { schema, allowNewer });
   findings.push(...aboutSchema(status));
   if (status.refusal || status.origin === 'absent') return findings;
-  findings.push(...(await driver.withConnection((executor) => aboutRows(executor, schema))));
-  findings.push(...(await driver.withConnection((executor) => aboutOrchestrations(executor, schema))));
+  await driver.withConnection(async (executor) => {
+    findings.push(...(await aboutRows(executor, schema)), ...(await aboutOrchestrations(executor, schema)));
+  });
   return findings;
 }
 
@@ -151,7 +151,7 @@ function aboutSchema(status: SchemaStatus): DoctorFinding[] {
 /** What waits although nobody takes it, by the names that a worker would have to have. */
 async function aboutOrchestrations(executor: Executor, schema: string): Promise<DoctorFinding[]> {
   const nowMs = await askTime(executor);
-  const hasWorkers = await askWorkers(executor, schema, nowMs - WORKER_GONE_AFTER_MS);
+  const hasWorkers = await askWorkers(executor, { schema, nowMs });
   return aboutWaiting(await askWaiting(executor, { schema, nowMs }), { nowMs, hasWorkers });
 }
 

@@ -9,6 +9,7 @@ import {
   optionalIntegerCell,
   textCell,
 } from '../../provider/drizzle/statement.js';
+import { WORKER_GONE_AFTER_MS } from '../../provider/workers.js';
 import { quoteSchemaName } from '../../schema/schema-name.js';
 import {
   COMPAT_VERSION,
@@ -184,8 +185,11 @@ export function adviceOn(waiting: WaitingInstance, hasWorkers: boolean | undefin
   );
 }
 
-/** Whether a runtime was heard of since then; `undefined` in a schema that has no table for it. */
-export async function askWorkers(executor: Executor, schema: string, sinceMs: number): Promise<boolean | undefined> {
+/** Whether a runtime was heard of lately; `undefined` in a schema that has no table for it. */
+export async function askWorkers(
+  executor: Executor,
+  { schema, nowMs }: Pick<WaitingQuestion, 'schema' | 'nowMs'>,
+): Promise<boolean | undefined> {
   const table = `${quoteSchemaName(schema)}.ddz_workers`;
   const [exists] = await executor.run(
     compile(sql`select to_regclass(${sql.placeholder('table')}) is not null`, ([cell]) => booleanCell(cell)),
@@ -198,7 +202,7 @@ export async function askWorkers(executor: Executor, schema: string, sinceMs: nu
         where not is_stopped and last_seen_ms > ${sql.placeholder('since')}::bigint`,
       ([cell]) => integerCell(cell),
     ),
-    { since: sinceMs },
+    { since: nowMs - WORKER_GONE_AFTER_MS },
   );
   return (count ?? 0) > 0;
 }

@@ -19,6 +19,8 @@ import type { WarmEntry } from './warm-cache.js';
 /** Pause before an item that this runtime cannot run is looked at again. */
 const UNREADABLE_DELAY_MS = 1_000;
 const NO_START = 'corrupted history: first event must be OrchestrationStarted';
+/** How long an instance between two executions is held, by its attempts. In ms. */
+const HOLDS_MS = [25, 100];
 /** Versions in histories that stand for none. */
 const NO_VERSION = new Set(['0.0.0', 'unknown', '']);
 
@@ -46,6 +48,8 @@ export interface ColdItem {
 export type TurnPlan =
   /** Given back with a delay, the attempt counted. */
   | { readonly kind: 'abandon'; readonly delayMs: number; readonly reason: string }
+  /** Kept locked for so long, in ms, then given back as it came: nothing of the instance overtakes it. */
+  | { readonly kind: 'hold'; readonly holdMs: number; readonly reason: string }
   /** Settled without running code. */
   | { readonly kind: 'settle'; readonly ack: AckOrchestrationItem; readonly failure?: ErrorDetails | undefined }
   | { readonly kind: 'warm'; readonly entry: WarmEntry; readonly extraItems: readonly WorkItem[] }
@@ -151,14 +155,24 @@ function giveUp(item: LockedOrchestrationItem, turn: TurnOutcome): TurnPlan {
 }
 
 /**
- * The batch came without the continue-as-new item, which is being put off: the messages
- * wait with it instead of being lost (D-08). They never turn into poison.
+ * The batch came without the continue-as-new item: the messages wait for it instead of
+ * being lost (D-08). They never turn into poison.
+ *
+ * At first they wait under the lock. By the clock of another process the item may be due a
+ * few milliseconds from now; put off, they would come after what is sent in the meantime.
  */
 function betweenExecutions(core: RuntimeCore, item: LockedOrchestrationItem, overAttempts: boolean): TurnPlan {
   if (overAttempts) return { kind: 'settle', ack: emptyAck(item) };
+  const reason = 'the next execution has not begun';
+  const holdMs = HOLDS_MS[item.attemptCount - 1];
+  if (holdMs !== undefined) return { kind: 'hold', holdMs, reason };
   const { unregisteredBaseDelayMs, unregisteredMaxDelayMs } = core.options;
-  const delayMs = unregisteredDelayMs(item.attemptCount, unregisteredBaseDelayMs, unregisteredMaxDelayMs);
-  return { kind: 'abandon', delayMs, reason: 'the next execution has not begun' };
+  const attempt = item.attemptCount - HOLDS_MS.length;
+  return {
+    kind: 'abandon',
+    delayMs: unregisteredDelayMs(attempt, unregisteredBaseDelayMs, unregisteredMaxDelayMs),
+    reason,
+  };
 }
 
 function unregistered(core: RuntimeCore, item: LockedOrchestrationItem, name: string, version: string): TurnPlan {

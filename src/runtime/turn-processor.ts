@@ -1,3 +1,4 @@
+import { sleepReal } from '../base/clock.js';
 import type { LockHolder } from '../provider/lock-thread.js';
 import type { LockedOrchestrationItem, OrchestrationLock } from '../provider/provider.js';
 import type { ObservedTurn, TurnFacts } from '../provider/telemetry.js';
@@ -37,7 +38,7 @@ export class TurnProcessor {
   private heldCount = 0;
   private readonly runner: TurnRunner;
   private readonly settlement: TurnSettlement;
-  /** Turns whose driver has not answered yet. */
+  /** Turns whose driver has not answered yet, and instances that are kept for a moment. */
   private readonly running = new Set<HeldItem>();
   private drainWaiters: { readonly atMost: number; readonly resolve: () => void }[] = [];
   private stretchBeganAtMs = performance.now();
@@ -128,8 +129,21 @@ export class TurnProcessor {
       const { delayMs, reason } = plan;
       this.core.logger.warn({ instance, attempt: attemptCount, delayMs }, `put off: ${reason}`);
       this.settlement.abandon(held, { delayMs });
+    } else if (plan.kind === 'hold') {
+      this.core.logger.debug({ instance, attempt: attemptCount, holdMs: plan.holdMs }, `held: ${plan.reason}`);
+      void this.holdFor(held, plan.holdMs);
     } else if (attemptCount >= this.core.options.suspectAttempts) suspects.push({ held, loaded, plan });
     else this.run({ held, loaded, plan });
+  }
+
+  /**
+   * Gives the instance back after a while, or at once when the runtime stops. In real time, also
+   * under a fake clock: what it waits for is another host's clock.
+   */
+  private async holdFor(held: HeldItem, ms: number): Promise<void> {
+    this.running.add(held);
+    await sleepReal(ms, this.core.stopping).catch(() => undefined);
+    if (this.running.delete(held)) this.settlement.abandon(held, {});
   }
 
   /**

@@ -43,6 +43,7 @@ export async function ourTurn(
   const plan = planTurn(core, loaded);
   switch (plan.kind) {
     case 'abandon':
+    case 'hold':
       throw new Error(`${item.instance} was put off: ${plan.reason}`);
     case 'settle':
       return toDecided(plan.ack);

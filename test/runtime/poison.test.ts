@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../src/base/clock.js';
 import { unregisteredDelayMs } from '../../src/runtime/fetch-errors.js';
 import { MemoryProvider } from '../support/memory-provider.js';
+import { decodeWorkItem } from '../../src/wire/work-item.js';
 import type { Handlers } from '../support/runtime-harness.js';
 import { RecordingLogger, SteppedRuntime } from '../support/runtime-harness.js';
 import { describeScenarios } from '../support/scenarios.js';
@@ -138,6 +139,32 @@ describeScenarios('poison', {
     clock.advance(1_000);
     expect((await both.runToEnd(instance)).output).toBe('kept');
   },
+});
+
+test('D-08 a continue-as-new that is due a moment later by the clock of another host: messages keep their order', async () => {
+  const clock = new FakeClock();
+  const provider = new MemoryProvider(clock);
+  const runtime = new SteppedRuntime(provider, clock, {
+    orchestrations: {
+      *Loop(ctx, seen: string[]) {
+        const message: string = yield ctx.dequeueEvent('mail');
+        const all = [...seen, message];
+        return all.length === 3 ? all : yield ctx.continueAsNew(all);
+      },
+    },
+  });
+  await runtime.client.startOrchestration('loop', 'Loop', []);
+  await runtime.client.enqueueEvent('loop', 'mail', 'x');
+  await runtime.step();
+  const [next] = provider.orchestratorQueue;
+  expect(decodeWorkItem(next?.text ?? '').kind).toBe('ContinueAsNew');
+  if (next) next.visibleAtMs += 10;
+  await runtime.client.enqueueEvent('loop', 'mail', 'y');
+  // Fetched without the item that it has to wait for, and not given back before that is due.
+  await runtime.parts.orchestrations.runOnce();
+  clock.advance(10);
+  await runtime.client.enqueueEvent('loop', 'mail', 'z');
+  expect((await runtime.runToEnd('loop')).output).toEqual(['x', 'y', 'z']);
 });
 
 describe('suspects run alone', () => {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
+import { SystemClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { Client } from '../../src/client/client.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
@@ -44,8 +45,14 @@ async function startRuntime(code: Code, provider: DrizzleProvider, options = {})
   return runtime;
 }
 
+/**
+ * Both versions have one clock. By clocks that differ by a millisecond an old version puts a message off
+ * that comes before the next execution is due, and gives it to the orchestration after later ones.
+ */
+const clock = new SystemClock();
+
 async function connect(code: Code, schema: string): Promise<DrizzleProvider> {
-  const provider = await code.DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
+  const provider = await code.DrizzleProvider.connect(databaseUrl(), { schema, clock, logger: silentLogger });
   cleanUps.push(() => provider.close());
   return provider;
 }
@@ -109,10 +116,11 @@ describe.each(releases)('what release %s left', (release) => {
     cleanUps.push(() => old.remove());
     const oldProvider = await old.code.DrizzleProvider.fromPool(pool, {
       schema,
+      clock,
       logger: silentLogger,
     });
     cleanUps.push(() => oldProvider.close());
-    const provider = await DrizzleProvider.fromPool(pool, { schema, logger: silentLogger });
+    const provider = await DrizzleProvider.fromPool(pool, { schema, clock, logger: silentLogger });
     cleanUps.push(() => provider.close());
     await startRuntime(old.code, oldProvider);
     await startRuntime(today, provider);

@@ -13,7 +13,8 @@ import type { CliIo } from './io.js';
 
 type Orchestration = Registrable | GeneratorOrchestration;
 
-interface Exported {
+/** An orchestration of a module. */
+export interface Exported {
   readonly exportName: string;
   /** Name of the orchestration. */
   readonly name: string;
@@ -30,15 +31,9 @@ interface Exported {
 export async function loadOrchestrations(
   file: string,
   exportName: string | undefined,
-  { cwd }: CliIo,
+  io: CliIo,
 ): Promise<(history: RecordedHistory) => Orchestration> {
-  const found = [...exportedBy(await load(path.resolve(cwd, file), file))];
-  if (found.length === 0) {
-    throw new CliError(
-      ExitCode.usage,
-      `${file} exports no orchestration; expected definitions of orchestration(…) or generator functions`,
-    );
-  }
+  const found = await exportedOrchestrations(file, io);
   const names = () => found.map((one) => one.exportName).join(', ');
   if (exportName !== undefined) {
     const chosen = found.find((one) => one.exportName === exportName);
@@ -56,6 +51,16 @@ export async function loadOrchestrations(
       `${file} has no orchestration '${name}' ${version}; it exports ${names()}; name one with --orchestration`,
     );
   };
+}
+
+/** All orchestrations of a module of the user. @throws CliError as {@link loadOrchestrations} */
+export async function exportedOrchestrations(file: string, { cwd }: CliIo): Promise<readonly Exported[]> {
+  const found = [...exportedBy(await load(path.resolve(cwd, file), file))];
+  if (found.length > 0) return found;
+  throw new CliError(
+    ExitCode.usage,
+    `${file} exports no orchestration; expected definitions of orchestration(…) or generator functions`,
+  );
 }
 
 async function load(absolute: string, file: string): Promise<object> {

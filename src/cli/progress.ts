@@ -48,3 +48,31 @@ export async function withProgress<T>(
     clearTimeout(timer);
   }
 }
+
+/**
+ * Says on a terminal that something is being done, when it takes more than a second and
+ * nobody knows how much of it there is.
+ */
+export async function withSpinner<T>(
+  ctx: CliContext,
+  { doing, done, failed }: { readonly doing: string; readonly done: string; readonly failed: string },
+  work: (say: (text: string) => void) => Promise<T>,
+): Promise<T> {
+  if (!ctx.print.isInteractive) return work(() => undefined);
+  const { spinner } = await import('@clack/prompts');
+  let shown: ReturnType<typeof spinner> | undefined;
+  const timer = setTimeout(() => {
+    shown = spinner({ output: process.stderr, signal: ctx.io.signal });
+    shown.start(doing);
+  }, SHOWN_AFTER_MS);
+  try {
+    const result = await work((text) => shown?.message(`${doing}: ${text}`));
+    shown?.stop(done);
+    return result;
+  } catch (error) {
+    shown?.error(failed);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -9,7 +9,7 @@ import type { CheckScope } from './page.js';
 import { whileReplaying } from '../runtime/registered-orchestrations.js';
 import type { Runtime } from '../runtime/runtime.js';
 import { checkReplays } from './replay-histories.js';
-import type { InvariantReport } from './report.js';
+import type { CheckedCounts, InvariantReport } from './report.js';
 
 /** Longer than any lock that is meant to end by itself, in ms. */
 const DEFAULT_LONGEST_LOCK_MS = 24 * 60 * 60 * 1000;
@@ -30,6 +30,8 @@ export interface InvariantOptions {
   readonly maxViolations?: number | undefined;
   /** Ends the check after the current page. */
   readonly signal?: AbortSignal | undefined;
+  /** Called after each page, with how much was looked at so far. */
+  readonly onProgress?: ((checked: CheckedCounts) => void) | undefined;
   /** A single `pg.Client` is given that nobody else uses. @defaultValue `false` */
   readonly exclusive?: boolean | undefined;
   /** Prepare statements by name; `false` behind a pooler that does not keep them. @defaultValue `true` */
@@ -56,7 +58,9 @@ export async function checkInvariants(db: DrizzleDatabase, options: InvariantOpt
   const driver = driverFor(db, { exclusive, namedStatements, logger });
   try {
     const ctx = createContext(driver, { schema, clock, logger });
-    const scope: CheckScope = { ctx, longestLockMs, maxViolations, signal: options.signal };
+    const { signal, onProgress } = options;
+    const onPage = (total: Findings) => onProgress?.(total.counted);
+    const scope: CheckScope = { ctx, longestLockMs, maxViolations, signal, onPage };
     const findings = new Findings(maxViolations);
     await checkInstances(scope, findings);
     await checkRows(scope, findings);

@@ -50,6 +50,11 @@ export class Findings {
     this.seen[what] += howMany;
   }
 
+  /** How much was looked at so far. */
+  get counted(): CheckedCounts {
+    return { ...this.seen };
+  }
+
   /** Takes over what another collector found. */
   add(page: Findings): void {
     for (const name of INVARIANT_NAMES) this.counts[name] += page.counts[name];

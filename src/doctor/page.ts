@@ -18,6 +18,8 @@ export interface CheckScope {
   readonly maxViolations: number;
   readonly longestLockMs: number;
   readonly signal: AbortSignal | undefined;
+  /** Hears of what was looked at so far. */
+  readonly onPage: (total: Findings) => void;
 }
 
 /**
@@ -46,6 +48,7 @@ export async function forEachPage<Key>(
       { repeatable: true },
     );
     total.add(page.findings);
+    scope.onPage(total);
     after = page.after;
   } while (after !== undefined);
 }

@@ -26,6 +26,7 @@ export async function checkReplays(scope: CheckScope, runtime: Runtime, total: F
       scope.signal?.throwIfAborted();
       await replayInstance(scope, runtime, total, instance);
     }
+    scope.onPage(total);
     after = page.at(-1)?.instance;
   } while (after !== undefined);
 }

@@ -44,6 +44,7 @@ describe('command lines', () => {
     [['list', '--url', 'nonsense'], '--url is no URL'],
     [['list', '--url', 'postgres://x', '--pglite', 'y'], 'both --url and --pglite were given'],
     [['migrate', '--hand-over-to-native', '--stored-functions'], 'expected it alone'],
+    [['doctor', '--module', 'x.mjs'], '--module was given without --deep; expected both'],
     [['list', '--after', 'bm9uc2Vuc2U'], 'after is not a cursor of a page'],
   ])('%j exits with 2 and says: %s', async (argv, message) => {
     const { code, stdout, stderr } = await cli(argv.includes('--schema') ? argv : [...argv, '--schema', schema]);

@@ -203,7 +203,11 @@ describe('doctor', () => {
     expect(stdout).toContain(`→ npx duroxide-drizzle migrate --schema ${sick}`);
     const answer = await cli(['doctor', '--deep', '--json', '--schema', sick]);
     expect(answer.code).toBe(7);
-    expect(JSON.parse(answer.stdout)).toMatchObject({ ok: false });
+    const { ok, findings } = JSON.parse(answer.stdout) as { ok: boolean; findings: { check: string; text: string }[] };
+    expect(ok).toBe(false);
+    expect(findings.filter(({ check }) => check === 'quarantined').map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^orchestrator_queue, row \d+ of instance "b": set aside after 10 attempts$/),
+    ]);
     await dropSchema(sick);
   });
 });

@@ -236,6 +236,30 @@ describe('replay', () => {
     );
   });
 
+  test('doctor --deep --module replays what is stored, and tells which code decides otherwise', async () => {
+    await at('start', 'Signed', '--id', 'stored', '--wait', '--timeout', '0s');
+    await waiting('stored', 'ExternalSubscribed');
+    await finished('not-in-the-module');
+    writeFileSync(path.join(folder, 'stored.mjs'), program);
+    writeFileSync(path.join(folder, 'other.mjs'), program.replace("'go'", "'other'"));
+    const deep = async (module: string) => {
+      const { code, stdout } = await at('doctor', '--deep', '--module', module, '--json');
+      const { findings } = JSON.parse(stdout) as { findings: { check: string; text: string }[] };
+      const of = (check: string) => findings.filter((one) => one.check === check).map(({ text }) => text);
+      return { code, differs: of('history-replays'), deep: of('deep'), replays: of('replays') };
+    };
+    expect(await deep('stored.mjs')).toEqual({
+      code: 0,
+      differs: [],
+      deep: [expect.stringMatching(/^nothing is lost, doubled or stuck \(.*, [1-9]\d* replayed\)$/)],
+      replays: [expect.stringMatching(/^\d+ executions? (was|were) not replayed$/)],
+    });
+    const other = await deep('other.mjs');
+    expect(other.code).toBe(7);
+    expect(other.differs).toContainEqual(expect.stringMatching(/^instance "stored", execution 1.*other/));
+    expect((await at('doctor', '--deep', '--module', 'nowhere.mjs')).code).toBe(3);
+  });
+
   test('files and modules that are none are named', async () => {
     writeFileSync(path.join(folder, 'some.mjs'), program);
     writeFileSync(path.join(folder, 'empty.mjs'), 'export const nothing = 1;');

@@ -1,9 +1,8 @@
-import type { InvariantReport } from '../../doctor/index.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import type { DoctorFinding } from '../doctor/finding.js';
-import { ExitCode } from '../exit-codes.js';
-import { countText, withoutControls } from '../output/text.js';
+import { CliError, ExitCode } from '../exit-codes.js';
+import { withoutControls } from '../output/text.js';
 import { targetOf } from '../target.js';
 
 export const doctorCommand: DefineCommand = (program, act) => {
@@ -11,10 +10,19 @@ export const doctorCommand: DefineCommand = (program, act) => {
     .command('doctor')
     .description('look for what is wrong with database and schema; exits with 7 when there is a problem')
     .option('--deep', 'also check what the store promises, row by row: reads whole tables')
+    .option('--module <file>', 'with --deep: ES module that exports the orchestrations; their histories are replayed')
     .action(act(doctor));
 };
 
-async function doctor(ctx: CliContext, { deep }: { readonly deep?: boolean }): Promise<ExitCode> {
+interface DoctorOptions {
+  readonly deep?: boolean;
+  readonly module?: string;
+}
+
+async function doctor(ctx: CliContext, { deep, module }: DoctorOptions): Promise<ExitCode> {
+  if (module !== undefined && !deep) {
+    throw new CliError(ExitCode.usage, '--module was given without --deep; expected both');
+  }
   const { openDatabase } = await import('../store.js');
   const { examine } = await import('../doctor/examine.js');
   const database = await openDatabase(targetOf(ctx.options, ctx.io));
@@ -22,9 +30,8 @@ async function doctor(ctx: CliContext, { deep }: { readonly deep?: boolean }): P
     const findings = await examine(database.driver, ctx.options, () => Date.now());
     const canRead = !findings.some(({ check, level }) => check === 'schema' && level === 'problem');
     if (deep && canRead) {
-      const { checkInvariants } = await import('../../doctor/index.js');
-      const report = await checkInvariants(database.db, { schema: ctx.options.schema, signal: ctx.io.signal });
-      findings.push(...deepFindings(report));
+      const { examineDeeply } = await import('../doctor/deep.js');
+      findings.push(...(await examineDeeply(ctx, database.db, module)));
     }
     ctx.print.answer({ ok: isWell(findings), findings }, () => findings.forEach((finding) => print(ctx, finding)));
     return isWell(findings) ? ExitCode.ok : ExitCode.negative;
@@ -35,25 +42,6 @@ async function doctor(ctx: CliContext, { deep }: { readonly deep?: boolean }): P
 
 function isWell(findings: readonly DoctorFinding[]): boolean {
   return !findings.some(({ level }) => level === 'problem');
-}
-
-function deepFindings({ violations, violationCounts, checked }: InvariantReport): DoctorFinding[] {
-  const total = Object.values(violationCounts).reduce((sum, count) => sum + count, 0);
-  const found = violations.map(
-    ({ invariant, instance, executionId, eventId, table, rowId, problem }): DoctorFinding => {
-      const where = [
-        instance === undefined ? undefined : `instance ${JSON.stringify(instance)}`,
-        executionId === undefined ? undefined : `execution ${executionId}`,
-        eventId === undefined ? undefined : `event ${eventId}`,
-        table === undefined ? undefined : table,
-        rowId === undefined ? undefined : `row ${rowId}`,
-      ].filter((part) => part !== undefined);
-      return { check: invariant, level: 'problem', text: `${where.join(', ')}: ${problem}` };
-    },
-  );
-  const seen = `${countText(checked.instances)} instances, ${countText(checked.events)} events`;
-  if (total === 0) return [{ check: 'deep', level: 'ok', text: `nothing is lost, doubled or stuck (${seen})` }];
-  return [...found, { check: 'deep', level: 'problem', text: `${countText(total)} violations (${seen})` }];
 }
 
 function print({ print: printer }: CliContext, { check, level, text, advice }: DoctorFinding): void {

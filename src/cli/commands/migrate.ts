@@ -3,6 +3,7 @@ import { confirm } from '../confirm.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
+import { withSpinner } from '../progress.js';
 import type { OpenDatabase } from '../store.js';
 import { targetOf, targetText } from '../target.js';
 
@@ -90,24 +91,8 @@ async function handOver(ctx: CliContext, { driver }: OpenDatabase, options: Migr
 }
 
 /** Building indexes takes its time, and PostgreSQL does not say how much is done. */
-async function building(ctx: CliContext, work: () => Promise<MigrationReport>): Promise<MigrationReport> {
-  if (!ctx.print.isInteractive) return work();
-  const { spinner } = await import('@clack/prompts');
-  let shown: ReturnType<typeof spinner> | undefined;
-  const timer = setTimeout(() => {
-    shown = spinner({ output: process.stderr });
-    shown.start('migrating');
-  }, 1_000);
-  try {
-    const report = await work();
-    shown?.stop('migrated');
-    return report;
-  } catch (error) {
-    shown?.error('not migrated');
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
+function building(ctx: CliContext, work: () => Promise<MigrationReport>): Promise<MigrationReport> {
+  return withSpinner(ctx, { doing: 'migrating', done: 'migrated', failed: 'not migrated' }, work);
 }
 
 function print(ctx: CliContext, { status, applied, sql }: MigrationReport, dryRun: boolean): void {

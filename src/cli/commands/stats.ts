@@ -3,6 +3,7 @@ import type { StatusCount } from '../../provider/instance-pages.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { countText, durationText } from '../output/text.js';
+import { withSpinner } from '../progress.js';
 import type { Store } from '../store.js';
 
 export const statsCommand: DefineCommand = (program, act) => {
@@ -16,9 +17,12 @@ export const statsCommand: DefineCommand = (program, act) => {
 async function stats(ctx: CliContext, { exact }: { readonly exact?: boolean }): Promise<void> {
   const store = await ctx.open();
   const { admin, status } = store;
-  const totals = exact ? await admin.getSystemMetrics() : undefined;
-  const instances = (await admin.countByStatus()).map((count) => (totals ? withTotals(count, totals) : count));
-  const queues = await queuesOf(store, exact === true);
+  const counting = { doing: 'counting', done: 'counted', failed: 'not counted' };
+  const { totals, instances, queues } = await withSpinner(ctx, counting, async () => {
+    const totals = exact ? await admin.getSystemMetrics() : undefined;
+    const instances = (await admin.countByStatus()).map((count) => (totals ? withTotals(count, totals) : count));
+    return { totals, instances, queues: await queuesOf(store, exact === true) };
+  });
   const workers = await admin.workers().catch((error: unknown) => {
     // A schema that native made has no list of workers; the rest is worth being told.
     if (error instanceof Error && error.name === 'UnsupportedError') return undefined;

@@ -15,7 +15,8 @@ const DROP_IN = /^registerOrchestration(Versioned)?(Typed)?$/;
 
 /**
  * Reports raw time, chance and timers in the code of orchestrations: what `orchestration(…)`,
- * `declared.implement(…)` and `registerOrchestration…(…)` are given. A replay would get
+ * `declared.implement(…)` and `registerOrchestration…(…)` are given, as it stands there or by
+ * the name of a function of the same file. A replay would get
  * other values than the run before it.
  */
 export const noRawNondeterminism: Rule.RuleModule = {
@@ -29,8 +30,10 @@ export const noRawNondeterminism: Rule.RuleModule = {
     schema: [],
   },
   create(context) {
+    const { sourceCode } = context;
+    const variables = { getDeclaredVariables: (of: Node) => sourceCode.getDeclaredVariables(of) };
     const report = (node: Node, what: string, instead: string): void => {
-      if (isInOrchestration(node)) context.report({ node, messageId: 'raw', data: { what, instead } });
+      if (isInOrchestration(node, variables)) context.report({ node, messageId: 'raw', data: { what, instead } });
     };
     return {
       CallExpression(node) {
@@ -38,7 +41,7 @@ export const noRawNondeterminism: Rule.RuleModule = {
         if (name === undefined) return;
         const instead = COUNTERPARTS[name] ?? (name === 'Date' ? 'ctx.now()' : undefined);
         if (instead !== undefined) report(node, `${name}()`, instead);
-        else if (TIMERS.has(name) && isInOrchestration(node)) {
+        else if (TIMERS.has(name) && isInOrchestration(node, variables)) {
           context.report({ node, messageId: 'timer', data: { what: `${name}()` } });
         }
       },
@@ -59,14 +62,35 @@ function nameOf(node: Node): string | undefined {
   return object === 'globalThis' ? node.property.name : `${object}.${node.property.name}`;
 }
 
-function isInOrchestration(node: Node): boolean {
+function isInOrchestration(node: Node, { getDeclaredVariables }: DeclaredVariables): boolean {
   for (let inner: Node = node, outer: Node | null = node.parent; outer; inner = outer, outer = outer.parent) {
-    if (outer.type === 'CallExpression' && isFunction(inner) && outer.arguments.includes(inner as never)) {
-      const kind = definitionOf(outer.callee as Node);
-      if (kind !== undefined) return kind === 'orchestration';
-    }
+    const kinds =
+      outer.type === 'CallExpression' && isFunction(inner)
+        ? [kindOfArgument(inner, outer)]
+        : usesByName(inner, outer, getDeclaredVariables).map((name) => kindOfArgument(name, name.parent));
+    if (kinds.includes('orchestration')) return true;
+    if (kinds.includes('other')) return false;
   }
   return false;
+}
+
+type DeclaredVariables = Pick<Rule.RuleContext['sourceCode'], 'getDeclaredVariables'>;
+
+/** What a function is, by the call that it is an argument of. */
+function kindOfArgument(argument: Node, call: Node | null): ReturnType<typeof definitionOf> {
+  if (call?.type !== 'CallExpression' || !call.arguments.includes(argument as never)) return undefined;
+  return definitionOf(call.callee as Node);
+}
+
+/** Where the name of a function is used, in this file: of `function name` and of `const name = `. */
+function usesByName(inner: Node, outer: Node, declared: DeclaredVariables['getDeclaredVariables']): Node[] {
+  const isNamed = outer.type === 'VariableDeclarator' && outer.init === inner && isFunction(inner);
+  const declaration = inner.type === 'FunctionDeclaration' ? inner : isNamed ? outer : undefined;
+  const id = declaration && 'id' in declaration ? declaration.id : undefined;
+  if (!declaration || id?.type !== 'Identifier') return [];
+  return declared(declaration)
+    .filter(({ name }) => name === id.name)
+    .flatMap(({ references }) => references.map(({ identifier }) => identifier as Node));
 }
 
 /** Which kind of code a call takes; `undefined` for a call that defines nothing. */

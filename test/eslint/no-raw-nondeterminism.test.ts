@@ -16,6 +16,9 @@ new RuleTester().run('no-raw-nondeterminism', noRawNondeterminism, {
     `orchestration('o', async (ctx, at) => new Date(at).getTime());`,
     `orchestration('o', async (ctx) => ctx.random());`,
     `declareActivity('a').implement(() => Date.now());`,
+    `async function a() { return Date.now(); } activity('a', a); const b = a(1);`,
+    `const a = () => Math.random(); runtime.registerActivity('a', a);`,
+    `function o(ctx) { return ctx.now(); } function other() { return Date.now(); } orchestration('o', o);`,
     `orchestration('o', async (ctx) => { const a = activity('a', () => Date.now()); return ctx.call(a); });`,
   ],
   invalid: [
@@ -38,6 +41,18 @@ new RuleTester().run('no-raw-nondeterminism', noRawNondeterminism, {
     {
       code: `declareOrchestration('o').implement(async () => Math.random());`,
       errors: [raw('Math.random()', 'ctx.random()')],
+    },
+    {
+      code: `async function o(ctx) { return Date.now(); } export const checkout = orchestration('o', o);`,
+      errors: [raw('Date.now()', 'ctx.now()')],
+    },
+    {
+      code: `const o = function* (ctx) { const f = () => Math.random(); return f(); }; runtime.registerOrchestration('o', o);`,
+      errors: [raw('Math.random()', 'ctx.random()')],
+    },
+    {
+      code: `orchestration('o', o); const o = async () => { setTimeout(f, 1); };`,
+      errors: [{ messageId: 'timer', data: { what: 'setTimeout()' } }],
     },
     {
       code: `orchestration('o', async () => { await new Promise((r) => setTimeout(r, 1)); });`,

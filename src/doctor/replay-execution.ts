@@ -1,3 +1,4 @@
+import { mapEvent } from '../provider/codec/map-payloads.js';
 import type { Action } from '../runtime/replay/action.js';
 import { createExecution } from '../runtime/replay/execution.js';
 import { sameDecision } from '../runtime/replay/matching.js';
@@ -5,6 +6,7 @@ import type { TurnOutcome } from '../runtime/replay/turn.js';
 import { isActionEvent } from '../runtime/replay/walker.js';
 import { registeredOrchestration } from '../runtime/registered-orchestrations.js';
 import type { Runtime } from '../runtime/runtime.js';
+import { readEncodedPayload } from '../wire/encoded-payload.js';
 import type { EventKind, EventOf, HistoryEvent } from '../wire/event.js';
 
 /** Values by key, as an execution begins with them. */
@@ -22,7 +24,7 @@ export interface Replay {
 export type ReplayAnswer =
   | { readonly kind: 'same' }
   | { readonly kind: 'different'; readonly problem: string }
-  /** The orchestration is not registered, its end was no decision of the code, or its beginning is unknown. */
+  /** The orchestration is not registered, its end was no decision of the code, its values are encoded, or its beginning is unknown. */
   | { readonly kind: 'skipped' };
 
 const TERMINAL: ReadonlySet<EventKind> = new Set([
@@ -39,6 +41,8 @@ export async function replayExecution(replay: Replay): Promise<ReplayAnswer> {
   const endAt = history.findIndex(({ kind }) => TERMINAL.has(kind));
   const end = endAt < 0 ? undefined : (history[endAt] as TerminalEvent);
   if (!createDriver || (end && !isDecisionOfCode(end))) return { kind: 'skipped' };
+  // Code would see values that it has never seen: their codec is not known here.
+  if (history.some(holdsEncoded)) return { kind: 'skipped' };
   const nowMs = history.at(-1)?.timestampMs ?? started.timestampMs;
   const decisions: Action[] = [];
   const execution = createExecution({
@@ -52,6 +56,15 @@ export async function replayExecution(replay: Replay): Promise<ReplayAnswer> {
   const outcome = await execution.runCold({ history: body, messages: [], kvSnapshot: values, now: () => nowMs });
   const problem = differenceOf(outcome, end) ?? differentDecision(decisions, body);
   return problem === undefined ? { kind: 'same' } : { kind: 'different', problem };
+}
+
+function holdsEncoded(event: HistoryEvent): boolean {
+  let isFound = false;
+  mapEvent(event, (text) => {
+    isFound ||= readEncodedPayload(text) !== undefined;
+    return text;
+  });
+  return isFound;
 }
 
 /** The n-th decision of the code has to be the n-th that was recorded; whatever follows the end of the code included. */

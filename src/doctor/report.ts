@@ -78,7 +78,8 @@ export interface CheckedCounts {
   readonly replayed: number;
   /**
    * Executions that could not be replayed: their orchestration is not registered, their end was
-   * no decision of the code (poison, limits), or what they began with was pruned.
+   * no decision of the code (poison, limits), their payloads went through a codec, or what they
+   * began with was pruned.
    */
   readonly notReplayed: number;
 }

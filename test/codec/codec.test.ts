@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 import { silentLogger } from '../../src/base/logger.js';
 import { Client } from '../../src/client/client.js';
+import { checkInvariants } from '../../src/doctor/index.js';
 import { CodecError, type PayloadCodec } from '../../src/provider/codec/payload-codec.js';
 import { withCodec } from '../../src/provider/codec/codec-provider.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
@@ -11,6 +13,7 @@ import { UnsupportedError } from '../../src/provider/provider-error.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { replay, TestEnvironment } from '../../src/testing/index.js';
 import { activity, event, orchestration } from '../../src/typed/definitions.js';
+import { waitFor } from '../support/waiting.js';
 import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
 
 /** In every payload of these tests, and in nothing else. */
@@ -224,6 +227,34 @@ describe('a store with a codec', () => {
     expect(logged.length).toBeGreaterThan(0);
     expect(logged[0]).toContain("instance 'stuck'");
     expect(await running(right, () => stuck.result())).toBe('later of the child, echoed');
+  });
+
+  test('a codec that answers differently each time: what is stored twice agrees, and nobody replays what is encoded', async () => {
+    const salted: PayloadCodec = {
+      ...mirror,
+      name: 'salted',
+      encode: (payload) => `${randomUUID()}${Buffer.from(payload).toString('hex')}`,
+      decode: (data) => Buffer.from(data.slice(36), 'hex').toString(),
+    };
+    const provider = withCodec(store, salted);
+    await running(provider, async (client) => {
+      const handle = await client.start(rounds, [], { id: 'salted-rounds' });
+      for (const [n, text] of ['a', 'b', 'c'].entries()) {
+        await waitFor('it listens', async () => (await provider.read('salted-rounds')).at(-1)?.executionId === n + 1);
+        await waitFor('it waits', async () =>
+          (await provider.read('salted-rounds')).some(({ kind }) => kind === 'ExternalSubscribed'),
+        );
+        await handle.events.raise('raised', text);
+      }
+      expect(await handle.result()).toEqual(['a', 'b', 'c']);
+    });
+    const runtime = new Runtime(store, { logger: silentLogger });
+    runtime.register(child, rounds, everything);
+    const pool = new pg.Pool({ connectionString: databaseUrl(), max: 1 });
+    const report = await checkInvariants(drizzle(pool), { schema, orchestrations: runtime });
+    await pool.end();
+    expect(report.violations).toEqual([]);
+    expect(report.checked.notReplayed).toBeGreaterThanOrEqual(3);
   });
 
   test('a second codec, and what is none, are refused', () => {

@@ -83,7 +83,7 @@ function findingsOf(report: InvariantReport, replays: boolean): DoctorFinding[] 
       level: 'info',
       text: `${counted(checked.notReplayed, 'execution was', 'executions were')} not replayed`,
       advice:
-        'the module has no such orchestration or version, its beginning was pruned, or its end was no decision of code',
+        'the module has no such orchestration or version, its payloads went through a codec, its beginning was pruned, or its end was no decision of code',
     });
   }
   const seen = seenText(checked.instances, checked.events, replays ? checked.replayed : undefined);

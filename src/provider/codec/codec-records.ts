@@ -18,8 +18,13 @@ export const mapAck: MapRecord<AckOrchestrationItem> = (turn, visit) => ({
   metadata:
     turn.metadata.output === undefined || turn.metadata.status === 'Failed'
       ? turn.metadata
-      : { ...turn.metadata, output: visit(turn.metadata.output, 'the output of the orchestration') },
+      : { ...turn.metadata, output: visit(turn.metadata.output, endOf(turn.metadata.status)) },
 });
+
+/** As `mapEvent` names it in the event of the same end: the row and the event hold one text. */
+function endOf(status: AckOrchestrationItem['metadata']['status']): string {
+  return status === 'ContinuedAsNew' ? 'the input of continue-as-new' : 'the output of the orchestration';
+}
 
 export const mapKvSnapshot = (snapshot: KvSnapshot, visit: Visit): KvSnapshot =>
   new Map(

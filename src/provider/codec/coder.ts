@@ -63,12 +63,20 @@ export class Coder {
     });
   }
 
-  /** Two passes over the record: the first one finds the payloads, the second one puts the results in their places. */
+  /**
+   * Two passes over the record: the first one finds the payloads, the second one puts the results in their places.
+   * What a record says twice, such as an output in its event and in its row, is coded once: codecs may answer
+   * differently each time, and what is stored twice has to agree.
+   */
   private run<T>(record: T, map: MapRecord<T>, code: (text: string, what: string) => Later<string>): Later<T> {
     const results: Later<string>[] = [];
+    const known = new Map<string, { readonly text: string; readonly result: Later<string> }>();
     try {
       map(record, (text, what) => {
-        results.push(code(text, what));
+        const before = known.get(what);
+        const result = before?.text === text ? before.result : code(text, what);
+        known.set(what, { text, result });
+        results.push(result);
         return text;
       });
     } catch (error) {

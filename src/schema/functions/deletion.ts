@@ -24,6 +24,7 @@ const deleteUnbornChildren = (s: string) => `
     select q.id, q.instance_id, q.work_item from ${s}.orchestrator_queue q
       where q.instance_id = any (v_children) and q.instance_id <> all (p_instance_ids)
         and q.work_item like '{"StartOrchestration"%'
+        and not exists (select from ${s}.instances i where i.instance_id = q.instance_id)
   loop
     begin
       if v_text::jsonb->'StartOrchestration'->>'parent_instance' = any (p_instance_ids) then

@@ -211,6 +211,18 @@ describe('deletion of a list', () => {
     expect(await ids('orchestrator_queue')).toEqual(['own-id', 'own-id']);
   });
 
+  test('P:T-22 an instance that already runs under the id of a child keeps its messages and its lock', async () => {
+    await store('parent');
+    await storeEvent('parent', 1, 2, { kind: 'SubOrchestrationScheduled', name: 'Child', instance: 'own-id', input: '{}' });
+    await store('own-id', { status: 'Running' });
+    await storeStart('own-id', 'parent');
+    const { items } = await provider.fetchOrchestrationItems({ limit: 1, lockTimeoutMs: 5_000 });
+    expect(items[0]?.instance).toBe('own-id');
+    expect(await admin.deleteInstance('parent', false)).toMatchObject({ instancesDeleted: 1, queueMessagesDeleted: 0 });
+    expect(await ids('orchestrator_queue')).toEqual(['own-id']);
+    expect(await ids('instance_locks')).toEqual(['own-id']);
+  });
+
   test('what cannot be read is deleted like the rest', async () => {
     await store('broken');
     await client.query(`update history set event_data = '{"type":"SubOrchestrationScheduled" oops'`);

@@ -300,14 +300,20 @@ describe('our stored functions: better than they must be', () => {
       await scheduled(2, 'sub::2');
       await scheduled(3, 'explicit');
       await scheduled(4, 'taken');
-      await scheduled(5, 'broken\\u0000');
+      await scheduled(5, 'runs already');
+      await scheduled(6, 'broken\\u0000');
       await enqueue(pool, schema, 'p::sub::2', child('p::sub::2', 'p'));
       await enqueue(pool, schema, 'explicit', child('explicit', 'p').replaceAll(':', ': '));
       await enqueue(pool, schema, 'taken', child('taken', 'q'));
+      await enqueue(pool, schema, 'runs already', child('runs already', 'p'));
+      await pool.query(
+        `insert into ${schema}.instances (instance_id, orchestration_name, created_at, updated_at)
+         values ('runs already', 'C', now(), now())`,
+      );
       const { rows } = await pool.query(`select * from ${schema}.delete_instances_atomic(array['p'], true)`);
-      expect(rows).toMatchObject([{ instances_deleted: '0', events_deleted: '4', queue_messages_deleted: '2' }]);
+      expect(rows).toMatchObject([{ instances_deleted: '0', events_deleted: '5', queue_messages_deleted: '2' }]);
       const left = await pool.query(`select instance_id from ${schema}.orchestrator_queue order by 1`);
-      expect(left.rows).toEqual([{ instance_id: 'taken' }]);
+      expect(left.rows).toEqual([{ instance_id: 'runs already' }, { instance_id: 'taken' }]);
     });
   });
 

@@ -128,7 +128,7 @@ interface UnbornChild {
   readonly rowId: number;
 }
 
-/** Of these children, those whose start message is still queued. */
+/** Of these children, those whose start message is still queued; an instance that has run under the id is somebody else's. */
 async function findUnborn(
   ctx: ProviderContext,
   tx: Transaction,
@@ -140,8 +140,9 @@ async function findUnborn(
   if (candidates.length === 0) return [];
   const statement = ctx.statement(
     'delete: queued starts',
-    () => sql`select id, instance_id, work_item from ${ctx.tables.orchestratorQueue}
-      where instance_id = any(${value('children')}::text[]) and work_item like '%"StartOrchestration"%'`,
+    () => sql`select q.id, q.instance_id, q.work_item from ${ctx.tables.orchestratorQueue} q
+      where q.instance_id = any(${value('children')}::text[]) and q.work_item like '%"StartOrchestration"%'
+        and not exists (select 1 from ${ctx.tables.instances} i where i.instance_id = q.instance_id)`,
     ([rowId, instance, item]) => ({ rowId: integerCell(rowId), instance: textCell(instance), item: textCell(item) }),
   );
   const messages = await tx.run(statement, { children: candidates });

@@ -2,10 +2,9 @@ import { quoteSchemaName } from '../../../schema/schema-name.js';
 import { serverErrorOf } from '../drivers/connection-errors.js';
 import type { Driver } from '../executor.js';
 import { createIndexConcurrently, dropIndexConcurrently } from './additions.js';
-import { ownIndexes } from './expected-objects.js';
+import { type ExpectedIndex, ownIndexes } from './expected-objects.js';
 import { type InspectOptions, inspect } from './schema-status.js';
 import { SchemaError } from './schema-error.js';
-
 
 /** Another process may build the same indexes; of the builders of one index, one succeeds. */
 const MAX_ROUNDS_WITHOUT_PROGRESS = 20;
@@ -22,7 +21,7 @@ function isLostToAnotherBuilder(error: unknown): boolean {
   return LOST_TO_ANOTHER_BUILDER.has(code) || (code === 'XX000' && message.includes('tuple concurrently updated'));
 }
 
-/** The statements that {@link buildMissingIndexes} would run for `names`. */
+/** What amounts to the same as {@link buildMissingIndexes}, for people who run it themselves. */
 export function indexStatements(schema: string, names: readonly string[]): string[] {
   return ownIndexes
     .filter(({ name }) => names.includes(name))
@@ -39,16 +38,12 @@ export async function buildMissingIndexes(driver: Driver, options: InspectOption
   let leastMissing = Infinity;
   for (let rounds = 0; rounds < MAX_ROUNDS_WITHOUT_PROGRESS; rounds++) {
     try {
-      const missing = await missingWhenNobodyBuilds(driver, options);
-      const [name] = missing;
-      if (name === undefined) return built;
+      const missing = await driver.withTransaction(async (tx) => (await inspect(tx, options)).status.missingIndexes);
+      const index = ownIndexes.find(({ name }) => name === missing[0]);
+      if (index === undefined) return built;
       if (missing.length < leastMissing) rounds = 0;
       leastMissing = Math.min(leastMissing, missing.length);
-      // Each alone: several commands in one message are one transaction, which CONCURRENTLY refuses.
-      for (const statement of indexStatements(options.schema, [name])) {
-        await driver.withConnection((executor) => executor.script(statement));
-      }
-      built.push(name);
+      if (await build(driver, options, index)) built.push(index.name);
     } catch (error) {
       if (!isLostToAnotherBuilder(error)) throw error;
     }
@@ -56,23 +51,37 @@ export async function buildMissingIndexes(driver: Driver, options: InspectOption
   throw new SchemaError('busy', options.schema, 'its indexes are being built by somebody else; try again later');
 }
 
+/** @returns whether there was something to do: somebody else may have built it while this waited */
+async function build(driver: Driver, options: InspectOptions, index: ExpectedIndex): Promise<boolean> {
+  // Each alone: several commands in one message are one transaction, which CONCURRENTLY refuses.
+  const runAlone = (statement: string) => driver.withConnection((executor) => executor.script(statement));
+  const dropUseless = dropIndexConcurrently(options.schema, nameOfUseless(index.name));
+  // What a process left that ended in the middle would stand in the way of the new name.
+  await runAlone(dropUseless);
+  if (!(await setUselessAside(driver, options, index))) return false;
+  await runAlone(dropUseless);
+  await runAlone(createIndexConcurrently(options.schema, index));
+  return true;
+}
+
 /**
- * The missing indexes, of which the first is not being built. One under construction looks
- * like one whose construction failed. Its builder holds this table lock to the end, so
- * whoever gets the lock sees how it ended. One table at a time, or two of us could wait for
- * each other.
+ * Renames what stands under the name of an index and is of no use. An index under
+ * construction looks like one whose construction failed, but its builder holds this table
+ * lock to the end: whoever gets the lock sees how it ended. Renamed, and not dropped by its
+ * name after the lock, because by then another process may have built the right one.
+ * @returns whether the index is missing
  */
-async function missingWhenNobodyBuilds(driver: Driver, options: InspectOptions): Promise<string[]> {
-  for (;;) {
-    const [candidate] = await driver.withTransaction(async (tx) => (await inspect(tx, options)).status.missingIndexes);
-    const index = ownIndexes.find(({ name }) => name === candidate);
-    if (!index) return [];
-    const missing = await driver.withTransaction(async (tx) => {
-      await tx.script(`lock table ${quoteSchemaName(options.schema)}."${index.table}" in share update exclusive mode`);
-      return (await inspect(tx, options)).status.missingIndexes;
-    });
-    const others = missing.filter((name) => name !== index.name);
-    if (others.length < missing.length) return [index.name, ...others];
-    // Somebody built it while this waited. So goes on at most once for each index.
-  }
+async function setUselessAside(driver: Driver, options: InspectOptions, { name, table }: ExpectedIndex): Promise<boolean> {
+  const schema = quoteSchemaName(options.schema);
+  return driver.withTransaction(async (tx) => {
+    await tx.script(`lock table ${schema}."${table}" in share update exclusive mode`);
+    const { missingIndexes } = (await inspect(tx, options)).status;
+    if (!missingIndexes.includes(name)) return false;
+    await tx.script(`alter index if exists ${schema}."${name}" rename to "${nameOfUseless(name)}"`);
+    return true;
+  });
+}
+
+function nameOfUseless(name: string): string {
+  return `${name}_invalid`;
 }

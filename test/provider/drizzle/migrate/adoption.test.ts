@@ -7,6 +7,8 @@ import {
   type MigrateOptions,
 } from '../../../../src/provider/drizzle/migrate/index.js';
 import { NATIVE_MIGRATIONS } from '../../../../src/provider/drizzle/migrate/native-levels.js';
+import { createIndexConcurrently } from '../../../../src/provider/drizzle/migrate/additions.js';
+import { ownIndexes } from '../../../../src/provider/drizzle/migrate/expected-objects.js';
 import type { Driver } from '../../../../src/provider/drizzle/executor.js';
 import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../../../support/database.js';
 import { nativeAddon, nativeAvailable, nativeUnavailableReason } from '../../../oracle/addon.js';
@@ -265,6 +267,47 @@ describeNative('additions to a schema that native migrated', () => {
       const { status } = await migrateSchema(driver, { schema, adoptIndexes: true });
       expect(status.missingIndexes).toEqual([]);
       expect(await indexes(pool, schema)).toMatchObject(ours.map((name) => ({ name, valid: true })));
+    });
+  });
+
+  test('adoptIndexes: what another process builds after the look is not dropped', async () => {
+    await withNativeSchema(async (schema, driver, pool) => {
+      await migrateSchema(driver, { schema, adoptIndexes: true });
+      await pool.query(`drop index ${schema}.ddz_worker_ready`);
+      const definition = ownIndexes.find(({ name }) => name === 'ddz_worker_ready');
+      if (!definition) throw new Error('there is no such index');
+      const oid = async () => {
+        const { rows } = await pool.query<{ oid: number }>(`select '${schema}.ddz_worker_ready'::regclass::oid`);
+        return rows[0]?.oid;
+      };
+      let transactions = 0;
+      let built: number | undefined;
+      const slow: Driver = Object.assign(Object.create(driver) as Driver, {
+        withTransaction: (...args: Parameters<Driver['withTransaction']>) => {
+          transactions++;
+          return driver.withTransaction(...args);
+        },
+        withConnection: async (...args: Parameters<Driver['withConnection']>) => {
+          // The first look, then the one under the lock of the table: now it is free again.
+          if (transactions === 2 && built === undefined) {
+            await pool.query(createIndexConcurrently(schema, definition));
+            built = await oid();
+          }
+          return driver.withConnection(...args);
+        },
+      });
+      expect((await migrateSchema(slow, { schema, adoptIndexes: true })).status.missingIndexes).toEqual([]);
+      expect(built).toBeDefined();
+      expect(await oid()).toBe(built);
+    });
+  });
+
+  test('adoptIndexes: what is left of an interrupted adoption is removed', async () => {
+    await withNativeSchema(async (schema, driver, pool) => {
+      await pool.query(`create index ddz_orch_ready on ${schema}.orchestrator_queue (id)`);
+      await pool.query(`create index ddz_orch_ready_invalid on ${schema}.orchestrator_queue (id)`);
+      await migrateSchema(driver, { schema, adoptIndexes: true });
+      expect((await indexes(pool, schema)).map(({ name }) => name)).not.toContain('ddz_orch_ready_invalid');
     });
   });
 

@@ -7,7 +7,7 @@ const BACKLOG = 3_000;
 /** What the figures should reach; only of the settings that were run, and only beside native where it is asked for. */
 export function goalsOf(cells: readonly Cell[]): Goal[] {
   const direct = cells.filter(({ backlog, delayMs }) => backlog === BACKLOG && delayMs === 0);
-  return [...direct.flatMap(besideNative), ...atManyFetchers(direct)];
+  return direct.flatMap(besideNative);
 }
 
 function besideNative(cell: Cell): Goal[] {
@@ -27,23 +27,6 @@ function limitBesideNative({ contestant, mode, fetchers, versionFilter }: Cell):
   if (contestant !== 'DrizzleProvider, limit 50') return undefined;
   if (versionFilter) return 30;
   return isAlone ? 12 : fetchers === 16 ? 20 : undefined;
-}
-
-/** Sixteen fetchers by the best number of fetchers, in batches. */
-function atManyFetchers(cells: readonly Cell[]): Goal[] {
-  return cells
-    .filter(
-      ({ mode, fetchers, contestant }) => mode === 'fetch' && fetchers === 16 && /limit (10|50)$/.test(contestant),
-    )
-    .flatMap((cell) => {
-      const alike = cells.filter(
-        ({ mode, contestant, versionFilter }) =>
-          mode === cell.mode && contestant === cell.contestant && versionFilter === cell.versionFilter,
-      );
-      if (alike.length < 2) return [];
-      const best = Math.max(...alike.map(({ itemsPerSecond }) => itemsPerSecond));
-      return [atLeast(`${titleOf(cell)}, of the best number of fetchers`, cell.itemsPerSecond / best, 0.8)];
-    });
 }
 
 function titleOf({ mode, fetchers, versionFilter, contestant }: Cell): string {

@@ -19,6 +19,7 @@ import { formatTable, short } from '../harness/table.js';
 import { Backlog } from './backlog.js';
 import type { Cell } from './cell.js';
 import type { Contestant, Fetcher } from './contestant.js';
+import { compareFetcherCounts, type FetcherCounts, goalOfCounts } from './fetcher-counts.js';
 import { drizzleContestant } from './drizzle-contestant.js';
 import { goalsOf } from './goals.js';
 import { measure, type Measurement } from './measure.js';
@@ -85,11 +86,42 @@ for (const backlog of args.quick ? [3_000] : [3_000, 100_000]) {
     cells.push(...results);
   }
 }
-const goals = goalsOf(cells);
+
+const counts: FetcherCounts[] = [];
+const COUNTS_TITLE = 'numbers of fetchers, taking turns';
+if (isWanted(args, COUNTS_TITLE)) {
+  const backlog = new Backlog(control, SCHEMAS.ours, 3_000);
+  await backlog.create();
+  const params = { url: server.url, schema: SCHEMAS.ours, backlog, cpu, rounds: args.quick ? 2 : 9 };
+  for (const limit of [10, 50]) {
+    for (const withVersionFilter of [false, true]) {
+      counts.push(await compareFetcherCounts(params, { limit, withVersionFilter }));
+    }
+  }
+  console.log(`\n${COUNTS_TITLE}: items/s of DrizzleProvider, backlog 3,000`);
+  console.log(
+    formatTable(
+      [
+        'limit',
+        'version filter',
+        ...[...(counts[0]?.perSecond.keys() ?? [])].map((fetchers) => `${fetchers} fetchers`),
+      ],
+      counts.map(({ limit, withVersionFilter, perSecond }) => [
+        limit,
+        withVersionFilter ? 'yes' : 'no',
+        ...[...perSecond.values()].map(short),
+      ]),
+    ),
+  );
+}
+const goals = [...goalsOf(cells), ...counts.map(goalOfCounts)];
 console.log(`\ngoals, backlog 3,000`);
 printGoals(goals);
 if (args.json) {
-  await writeFile(args.json, `${JSON.stringify({ environment, seed: args.seed, cells, goals }, undefined, 2)}\n`);
+  await writeFile(
+    args.json,
+    `${JSON.stringify({ environment, seed: args.seed, cells, counts: counts.map((each) => ({ ...each, perSecond: [...each.perSecond] })), goals }, undefined, 2)}\n`,
+  );
 }
 await control.end();
 await server.destroy();

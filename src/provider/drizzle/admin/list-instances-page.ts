@@ -56,7 +56,8 @@ export async function listInstancesPage(ctx: ProviderContext, query: InstancePag
 /**
  * The statements below are made for their indexes, and for the order in which they name
  * their tables. What the planner would think of them depends on statistics, and on how it
- * counts limits of which it does not know the size; compiling them takes longer than they do.
+ * counts limits of which it does not know the size; compiling them takes longer than they do. A bitmap
+ * has no order: all that have one name would be read and sorted for a first page.
  */
 function useIndexes(tx: Executor): Promise<void> {
   return tx.script(INDEXES_ONLY);
@@ -64,8 +65,8 @@ function useIndexes(tx: Executor): Promise<void> {
 
 /** @internal */
 export const INDEXES_ONLY =
-  'set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off; ' +
-  'set local join_collapse_limit = 1; set local jit = off; set local plan_cache_mode = force_generic_plan';
+  'set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_hashjoin = off; ' +
+  'set local enable_mergejoin = off; set local join_collapse_limit = 1; set local jit = off; set local plan_cache_mode = force_generic_plan';
 
 /** An instance that an execution which is not its current one has led to is none of them. */
 function hasStatus({ status }: CheckedPageQuery): (summary: InstanceSummary) => boolean {

@@ -16,7 +16,7 @@ const DEFAULT_PAGE = 50;
 const DEFAULT_EVENTS = 200;
 const MAX_EVENTS = 1_000;
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
-/** Statements that one request for a page may cost where matches are far apart; the page goes on from there. */
+/** Readings that one request for a page may cost where matches are far apart; the page goes on from there. */
 const MAX_STEPS = 10;
 
 export const STATUSES = ['Running', 'Completed', 'Failed', 'ContinuedAsNew'] as const;
@@ -97,7 +97,7 @@ export function addReads(app: DashboardApp, { options, overview, reader }: Dashb
     return download(c, 'output', output);
   });
 
-  /** One statement is bounded and may find too few; some more, so that a page is a page. */
+  /** One reading is bounded and may find too few; some more, so that a page is a page. */
   async function fullPage(query: InstancePageQuery): Promise<InstancePageView> {
     const rows: InstancePageView['rows'][number][] = [];
     let after = query.after;

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.js';
 import type { Provider } from '../../provider/provider.js';
 import type { HistoryEvent } from '../../wire/event.js';
 import { historyView, statusOf } from '../model/history-model.js';
-import type { InstanceReader } from '../model/instance-reader.js';
+import { InstanceReader } from '../model/instance-reader.js';
 import { type LiveTask, Topic } from './topic.js';
 
 /** How often a running instance is read, in ms, and one that has ended: it may be deleted or taken up again. */
@@ -33,10 +33,11 @@ export class InstanceTopic extends Topic {
     private readonly clock: Clock,
   ) {
     super();
-    this.history = { dueAtMs: clock.nowMs(), run: () => this.look() };
-    const part = (read: () => Promise<object>): LiveTask => {
+    this.history = { dueAtMs: clock.nowMs(), statements: 1, run: () => this.look() };
+    const part = (read: () => Promise<object>, statements = 1): LiveTask => {
       const task: LiveTask = {
         dueAtMs: Infinity,
+        statements,
         run: async () => {
           task.dueAtMs = Infinity;
           this.publish('instance', await read());
@@ -48,7 +49,7 @@ export class InstanceTopic extends Topic {
       head: part(() => reader.head(id)),
       executions: part(async () => ({ executions: await reader.executions(id) })),
       values: part(async () => ({ values: await reader.values(id) })),
-      children: part(async () => ({ children: await reader.children(id) })),
+      children: part(async () => ({ children: await reader.children(id) }), InstanceReader.childrenStatements),
     };
     this.tasks = [this.history, ...Object.values(this.onDemand)];
   }

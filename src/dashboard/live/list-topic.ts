@@ -2,6 +2,7 @@ import type { InstancePageQuery } from '../../provider/instance-pages.js';
 import type { Provider } from '../../provider/provider.js';
 import type { Clock } from '../../base/clock.js';
 import { pageView } from '../model/instance-row.js';
+import { statementsOfPage } from '../model/statement-costs.js';
 import { type LiveTask, Topic } from './topic.js';
 
 /** How often a page of the list is read again, in ms. */
@@ -16,10 +17,11 @@ export class ListTopic extends Topic {
     super();
     const task: LiveTask = {
       dueAtMs: clock.nowMs() + EVERY_MS,
+      statements: statementsOfPage(query),
       run: async () => {
         task.dueAtMs = clock.nowMs() + EVERY_MS;
         const page = pageView(await provider.asManagement().listInstancesPage(query));
-        // Where matches are far apart, one statement finds only some of them: no news.
+        // Where matches are far apart, one reading finds only some of them: no news.
         if (page.next !== null && page.rows.length < query.limit) return;
         const text = JSON.stringify(page);
         if (text === this.last) return;

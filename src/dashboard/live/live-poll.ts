@@ -4,21 +4,23 @@ import type { Logger } from '../../base/logger.js';
 import { problemOf } from '../api/problem.js';
 import type { LiveListener, LiveTask, Topic } from './topic.js';
 
-/** Between the beginnings of two readings, in ms: a query per second, whatever is open. */
+/** From the beginning of a reading to the next, in ms, per statement of it: one per second, whatever is open. */
 export const LIVE_SPACING_MS = 1_000;
 /** Between tries while the store does not answer, at most, in ms. */
 const MAX_PAUSE_MS = 10_000;
 
 /**
  * The one loop behind all open pages of a process. It takes the reading that is most
- * overdue, at most one per second, and stops when nobody looks.
+ * overdue, then rests one second for each statement that it may have sent, and stops
+ * when nobody looks.
  */
 export class LivePoll {
   private readonly topics = new Map<string, Topic>();
   private readonly gate: Gate;
   private running = false;
-  private lastReadAtMs = -Infinity;
-  private pauseMs = LIVE_SPACING_MS;
+  private nextReadAtMs = -Infinity;
+  /** Between tries while the store does not answer. */
+  private retryMs = LIVE_SPACING_MS;
   private trouble: string | undefined;
 
   constructor(
@@ -49,7 +51,7 @@ export class LivePoll {
     while (this.topics.size > 0) {
       this.gate.reset();
       const { topic, task, dueAtMs } = this.mostOverdue();
-      const pauseMs = Math.max(dueAtMs, this.lastReadAtMs + this.pauseMs) - this.clock.nowMs();
+      const pauseMs = Math.max(dueAtMs, this.nextReadAtMs) - this.clock.nowMs();
       if (pauseMs > 0 || !topic || !task) await this.gate.wait(pauseMs);
       else await this.read(topic, task);
     }
@@ -67,12 +69,17 @@ export class LivePoll {
   }
 
   private async read(topic: Topic, task: LiveTask): Promise<void> {
-    this.lastReadAtMs = this.clock.nowMs();
+    const startedAtMs = this.clock.nowMs();
+    this.nextReadAtMs = startedAtMs + task.statements * LIVE_SPACING_MS;
     try {
       await task.run();
     } catch (error) {
       const problem = problemOf(error);
-      if (problem.status === 503) return this.noteTrouble(problem.message, error);
+      if (problem.status === 503) {
+        this.noteTrouble(problem.message, error);
+        this.nextReadAtMs = Math.max(this.nextReadAtMs, startedAtMs + this.retryMs);
+        return;
+      }
       // Of this topic alone, e.g. a history that cannot be read.
       this.logger.warn({ error }, 'dashboard: a reading for an open page failed');
       topic.publish('trouble', { message: problem.message });
@@ -82,7 +89,7 @@ export class LivePoll {
   }
 
   private noteTrouble(message: string, error: unknown): void {
-    this.pauseMs = Math.min(this.pauseMs * 2, MAX_PAUSE_MS);
+    this.retryMs = Math.min(this.retryMs * 2, MAX_PAUSE_MS);
     if (this.trouble !== undefined) return;
     this.trouble = message;
     this.logger.warn({ error }, 'dashboard: the store does not answer');
@@ -90,7 +97,7 @@ export class LivePoll {
   }
 
   private noteAnswer(): void {
-    this.pauseMs = LIVE_SPACING_MS;
+    this.retryMs = LIVE_SPACING_MS;
     if (this.trouble === undefined) return;
     this.trouble = undefined;
     this.logger.info({}, 'dashboard: the store answers again');

@@ -14,6 +14,7 @@ export class OverviewTopic extends Topic {
   private taskOf(overview: Overview, part: OverviewPart): LiveTask {
     const task: LiveTask = {
       dueAtMs: overview.dueAtMs(part),
+      statements: overview.statementsOf(part),
       run: async () => {
         task.dueAtMs = overview.nextAfterNowMs(part);
         this.publish('overview', await overview.refresh(part));

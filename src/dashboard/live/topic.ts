@@ -6,7 +6,9 @@ export type LiveListener = <K extends keyof LiveMessages>(name: K, data: LiveMes
 export interface LiveTask {
   /** When it is due, on the poll's clock; `Infinity`: not until something happens. */
   dueAtMs: number;
-  /** Sets the next `dueAtMs` before it reads, reads with a single statement, and publishes. */
+  /** SQL statements that `run` sends at most, BEGIN, SET and COMMIT not counted: the poll rests a second for each. */
+  readonly statements: number;
+  /** Sets the next `dueAtMs` before it reads, reads, and publishes. */
   run(): Promise<void>;
 }
 

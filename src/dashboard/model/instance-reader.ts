@@ -2,14 +2,18 @@ import type { Provider } from '../../provider/provider.js';
 import type { AncestorView, InstancePageView, InstanceView, KeyValueView } from '../views.js';
 import { pageView, rowOfInfo } from './instance-row.js';
 import { payloadView } from './payload-view.js';
+import { statementsOfPage } from './statement-costs.js';
 
 /** Children that a page of them holds. */
 const CHILDREN_PER_PAGE = 50;
 /** Ancestors above the parent's that are looked up; deeper trees are cut at the top. */
 const MAX_ANCESTORS = 12;
 
-/** Reads the parts of an instance's page, one statement each but for the ancestors. */
+/** Reads the parts of an instance's page: one statement each, but for children and ancestors. */
 export class InstanceReader {
+  /** SQL statements that {@link children} sends at most. */
+  static readonly childrenStatements = statementsOfPage({ parent: 'any' });
+
   constructor(private readonly provider: Provider) {}
 
   /** @throws ProviderError when the instance is unknown */

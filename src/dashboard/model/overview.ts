@@ -4,22 +4,34 @@ import { UnsupportedError } from '../../provider/provider-error.js';
 import type { CountView, InstanceRow, LiveMessages, OverviewView, Part, QueueView, WorkerView } from '../views.js';
 import { Cell } from './cell.js';
 import { rowOfSummary } from './instance-row.js';
+import { COUNTS_STATEMENTS, statementsOfPage } from './statement-costs.js';
 import { SAMPLE_SIZE, throughputOf } from './throughput.js';
 
 export const OVERVIEW_PARTS = ['queues', 'throughput', 'counts', 'failures', 'workers'] as const;
 export type OverviewPart = (typeof OVERVIEW_PARTS)[number];
 
-/** How often each part is read while somebody looks, in ms; together less than a query per second. */
-const EVERY_MS: Readonly<Record<OverviewPart, number>> = {
-  queues: 3_000,
-  throughput: 4_000,
-  counts: 5_000,
-  failures: 10_000,
-  workers: 10_000,
-};
 const SHOWN_FAILURES = 8;
+const SAMPLE_QUERY = { limit: SAMPLE_SIZE };
+const FAILURES_QUERY = { status: 'Failed', limit: SHOWN_FAILURES };
 
-/** What the whole store is doing. Each part is one statement of bounded cost, and is read for all pages together. */
+/** What a part sends at most when it is read. */
+const STATEMENTS: Readonly<Record<OverviewPart, number>> = {
+  queues: 1,
+  throughput: statementsOfPage(SAMPLE_QUERY),
+  counts: COUNTS_STATEMENTS,
+  failures: statementsOfPage(FAILURES_QUERY),
+  workers: 1,
+};
+/** How often each part is read while somebody looks, in ms; together less than a statement per second. */
+const EVERY_MS: Readonly<Record<OverviewPart, number>> = {
+  queues: 4_000,
+  throughput: 5_000,
+  counts: 8_000,
+  failures: 15_000,
+  workers: 15_000,
+};
+
+/** What the whole store is doing. Each part is a few statements of bounded cost, and is read for all pages together. */
 export class Overview {
   private readonly cells: { readonly [P in OverviewPart]: Cell<OverviewView[P]> };
 
@@ -53,6 +65,11 @@ export class Overview {
 
   dueAtMs(part: OverviewPart): number {
     return this.cells[part].dueAtMs;
+  }
+
+  /** SQL statements that a reading of the part sends at most. */
+  statementsOf(part: OverviewPart): number {
+    return STATEMENTS[part];
   }
 
   nextAfterNowMs(part: OverviewPart): number {
@@ -96,12 +113,12 @@ export class Overview {
   }
 
   private async throughput() {
-    const { instances, next } = await this.provider.asManagement().listInstancesPage({ limit: SAMPLE_SIZE });
+    const { instances, next } = await this.provider.asManagement().listInstancesPage(SAMPLE_QUERY);
     return throughputOf(instances, { nowMs: this.provider.nowMs(), isWhole: next === null });
   }
 
   private async failures(): Promise<InstanceRow[]> {
-    const page = await this.provider.asManagement().listInstancesPage({ status: 'Failed', limit: SHOWN_FAILURES });
+    const page = await this.provider.asManagement().listInstancesPage(FAILURES_QUERY);
     return page.instances.map(rowOfSummary);
   }
 }

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { StatusCount } from '../../instance-pages.js';
 import type { ProviderContext } from '../context.js';
 import { integerCell, textCell } from '../statement.js';
@@ -13,11 +13,11 @@ const MAX_EXACT = 10_000;
  * {@link MAX_EXACT} the planner's statistics answer, so that the cost does not grow with the table.
  */
 export async function countByStatus(ctx: ProviderContext): Promise<StatusCount[]> {
-  const total = await bounded(ctx, 'all', sql`select 1 from ${ctx.tables.instances}`);
+  const total = await boundedTotal(ctx);
   if (total <= MAX_EXACT) return countAll(ctx);
 
   const estimated = await estimates(ctx);
-  const open = await Promise.all((['Running', 'Failed'] as const).map((status) => countOpen(ctx, status, estimated)));
+  const open = (['Running', 'Failed'] as const).map((status) => countOpen(status, estimated));
   const rest = Math.max(0, Math.max(estimated.instances, total) - open.reduce((sum, { count }) => sum + count, 0));
   // What continued as new has that status for a moment only: the next execution is queued already.
   return [...open, { status: 'Completed', count: rest, isEstimate: true }]
@@ -26,17 +26,21 @@ export async function countByStatus(ctx: ProviderContext): Promise<StatusCount[]
 }
 
 /** `Running` and `Failed` have an index, and only ever one execution per instance. */
-async function countOpen(ctx: ProviderContext, status: 'Running' | 'Failed', estimated: Estimates): Promise<StatusCount> {
-  const fits = sql.raw(`'${status}'`);
-  const exact = await bounded(ctx, status, sql`select 1 from ${ctx.tables.executions} where status = ${fits}`);
+function countOpen(status: 'Running' | 'Failed', estimated: Estimates): StatusCount {
+  const exact = estimated.bounded.get(status) ?? 0;
   if (exact <= MAX_EXACT) return { status, count: exact, isEstimate: false };
   return { status, count: Math.max(exact, estimated.byStatus.get(status) ?? 0), isEstimate: true };
 }
 
-async function bounded(ctx: ProviderContext, key: string, rows: ReturnType<typeof sql>): Promise<number> {
+/** Counts rows, but no further than it takes to know that they are too many. */
+function bounded(rows: SQL): SQL {
+  return sql`select count(*) from (${rows} limit ${sql.raw(String(MAX_EXACT + 1))}) s`;
+}
+
+async function boundedTotal(ctx: ProviderContext): Promise<number> {
   const statement = ctx.statement(
-    `admin: count ${key}`,
-    () => sql`select count(*) from (${rows} limit ${sql.raw(String(MAX_EXACT + 1))}) s`,
+    'admin: count all',
+    () => bounded(sql`select 1 from ${ctx.tables.instances}`),
     ([count]) => integerCell(count),
   );
   const [count] = await readStatement(ctx, OPERATION, statement);
@@ -59,9 +63,13 @@ async function countAll(ctx: ProviderContext): Promise<StatusCount[]> {
 interface Estimates {
   readonly instances: number;
   readonly byStatus: ReadonlyMap<string, number>;
+  /** Of the statuses with an index: counted, up to {@link MAX_EXACT} and one more. */
+  readonly bounded: ReadonlyMap<string, number>;
 }
 
+/** All that is asked above {@link MAX_EXACT}, in one statement. */
 async function estimates(ctx: ProviderContext): Promise<Estimates> {
+  const { executions } = ctx.tables;
   const statement = ctx.statement(
     'admin: estimates',
     // `reltuples` is -1 for a table that was never analysed.
@@ -74,12 +82,17 @@ async function estimates(ctx: ProviderContext): Promise<Estimates> {
         join pg_catalog.pg_namespace n on n.nspname = s.schemaname
         join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = s.tablename
         cross join unnest(s.most_common_vals::text::text[], s.most_common_freqs) as v(value, share)
-        where s.schemaname = ${sql.placeholder('schema')} and s.tablename = 'executions' and s.attname = 'status'`,
-    ([table, status, count]) => ({ table: textCell(table), status: status ?? null, count: integerCell(count) }),
+        where s.schemaname = ${sql.placeholder('schema')} and s.tablename = 'executions' and s.attname = 'status'
+      union all select 'bounded', 'Running', (${bounded(sql`select 1 from ${executions} where status = 'Running'`)})
+      union all select 'bounded', 'Failed', (${bounded(sql`select 1 from ${executions} where status = 'Failed'`)})`,
+    ([kind, status, count]) => ({ kind: textCell(kind), status: status ?? null, count: integerCell(count) }),
   );
   const rows = await readStatement(ctx, OPERATION, statement, { schema: ctx.schema });
+  const ofKind = (wanted: string) =>
+    new Map(rows.flatMap(({ kind, status, count }) => (kind === wanted && status !== null ? [[status, count] as const] : [])));
   return {
-    instances: rows.find(({ table }) => table === 'instances')?.count ?? 0,
-    byStatus: new Map(rows.flatMap(({ status, count }) => (status === null ? [] : [[status, count] as const]))),
+    instances: rows.find(({ kind }) => kind === 'instances')?.count ?? 0,
+    byStatus: ofKind('status'),
+    bounded: ofKind('bounded'),
   };
 }

@@ -38,19 +38,18 @@ function noting(driver: Driver, sent: string[]): Driver {
       return tx.runLast(statement, values);
     },
   });
-  const { runAlone } = driver;
-  return Object.assign(Object.create(driver) as Driver, {
-    withConnection: ((use) =>
-      driver.withConnection((executor) => use(ofExecutor(executor)))) as Driver['withConnection'],
-    withTransaction: ((use, options) =>
-      driver.withTransaction((tx) => use(ofTransaction(tx)), options)) as Driver['withTransaction'],
-    runAlone:
-      runAlone &&
-      (((statement, values) => {
-        sent.push(statement.text);
-        return runAlone.call(driver, statement, values);
-      }) as NonNullable<Driver['runAlone']>),
-  });
+  const runAlone = driver.runAlone?.bind(driver);
+  const own: Pick<Driver, 'withConnection' | 'withTransaction' | 'runAlone'> = {
+    withConnection: (use) => driver.withConnection((executor) => use(ofExecutor(executor))),
+    withTransaction: (use, options) => driver.withTransaction((tx) => use(ofTransaction(tx)), options),
+  };
+  if (runAlone) {
+    own.runAlone = (statement, values) => {
+      sent.push(statement.text);
+      return runAlone(statement, values);
+    };
+  }
+  return Object.assign(Object.create(driver) as Driver, own);
 }
 
 /** Whether a script does nothing but `set …`. */

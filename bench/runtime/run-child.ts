@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import path from 'node:path';
+import { compiledChild } from './compiled-child.js';
 import type { ChildMessage, ChildParams, ChildResult, ParentMessage } from './protocol.js';
 import { difference, type ServerCounters, type ServerReading } from './server-counters.js';
 
@@ -18,8 +18,7 @@ export class EngineProcess {
   #exited = false;
 
   constructor(params: ChildParams) {
-    const file = path.join(import.meta.dirname, 'child.ts');
-    this.#process = fork(file, [JSON.stringify(params)], { execArgv: ['--import', 'tsx', ...profiling()] });
+    this.#process = fork(compiledChild(), [JSON.stringify(params)], { execArgv: profiling() });
     this.#process.on('message', (message) => this.#note(message as ChildMessage));
     this.#process.on('exit', () => {
       this.#exited = true;

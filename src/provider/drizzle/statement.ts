@@ -20,6 +20,8 @@ export interface Statement<Row> {
   readonly name: string;
   readonly text: string;
   readonly decode: DecodeRow<Row>;
+  /** Which parameters, from 0 on, are lists that the statement takes as `text[]`. */
+  readonly textArrays?: ReadonlySet<number>;
   /** The parameters in the order of `$1, $2, …`. */
   bind(values: SqlValues): SqlValue[];
 }
@@ -42,6 +44,7 @@ export function compile<Row = void>(query: Compilable, decode: DecodeRow<Row>): 
     name: `ddz_${fnv1a64Hex(text)}`,
     text,
     decode,
+    textArrays: new Set([...text.matchAll(/\$(\d+)::text\[\]/g)].map(([, number]) => Number(number) - 1)),
     bind: (values) => slots.map((slot) => valueOf(slot, values, text)),
   };
 }

@@ -4,8 +4,11 @@ import type { Cell } from '../statement.js';
 export interface BatchPart {
   readonly text: string;
   readonly name: string | undefined;
-  readonly values: readonly (string | null)[];
+  /** Texts, and bytes of what travels in binary form. */
+  readonly values: readonly ParameterValue[];
 }
+
+export type ParameterValue = string | Buffer | null;
 
 export interface PartResult {
   readonly rows: readonly (readonly Cell[])[];
@@ -29,7 +32,7 @@ interface Connection {
   /** Since pg 8.23. */
   readonly submittedNamedStatements?: Record<string, string | undefined>;
   parse(message: { text: string; name: string; types: readonly number[] }): void;
-  bind(message: { portal: string; statement: string; values: readonly (string | null)[]; binary: boolean }): void;
+  bind(message: { portal: string; statement: string; values: readonly ParameterValue[]; binary: boolean }): void;
   describe(message: { type: 'P'; name: string }): void;
   execute(message: { portal: string; rows: number }): void;
   sync(): void;

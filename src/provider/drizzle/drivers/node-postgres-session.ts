@@ -10,8 +10,9 @@ import {
 import type { AnswerWatch } from './answer-watch.js';
 import type { BatchClass, BatchOptions, BatchOutcome, BatchPart, PartResult, SendGuard } from './node-postgres-batch.js';
 import type { PgClient } from './node-postgres-client.js';
-import { parameterText } from './parameter-text.js';
+import { isList, parameterText } from './parameter-text.js';
 import type { StatementNames } from './statement-names.js';
+import { textArrayBytes } from './text-array-bytes.js';
 
 const BEGIN: BatchPart = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED', name: undefined, values: [] };
 /**
@@ -227,7 +228,11 @@ function unasked(part: BatchPart): Pending {
 }
 
 export function partOf(names: StatementNames, statement: Statement<unknown>, values: SqlValues): BatchPart {
-  return { text: statement.text, name: names.nameOf(statement), values: statement.bind(values).map(parameterText) };
+  const { text, textArrays } = statement;
+  const parameters = statement
+    .bind(values)
+    .map((value, index) => (textArrays?.has(index) && isList(value) ? textArrayBytes(value) : parameterText(value)));
+  return { text, name: names.nameOf(statement), values: parameters };
 }
 
 /** What the server made of the parts; an error is marked where it means that the connection is lost. */

@@ -10,7 +10,7 @@ export function parameterText(value: SqlValue): string | null {
   return isList(value) ? arrayText(value) : scalarText(value);
 }
 
-function isList(value: SqlValue): value is readonly (string | number | boolean | null)[] {
+export function isList(value: SqlValue): value is readonly (string | number | boolean | null)[] {
   return Array.isArray(value);
 }
 

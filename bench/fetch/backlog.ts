@@ -18,6 +18,11 @@ export class Backlog {
     this.#template = escapeIdentifier(`${schema}_template`);
   }
 
+  /** How many may be asked for before it thins out: what is under way when the last one is asked for must not empty it. */
+  takeable(fetchers: number, limit: number): number {
+    return this.size * 0.9 - (fetchers - 1) * limit;
+  }
+
   /** Fills the empty schema. */
   async create(): Promise<void> {
     const own = this.#own;

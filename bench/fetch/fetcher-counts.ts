@@ -39,12 +39,11 @@ export async function compareFetcherCounts(
   }
   for (let round = -WARM_UPS; round < rounds; round++) {
     for (const { fetchers, fetcher, rates } of opened) {
-      const maxItems = backlog.size * 0.9 - (fetchers - 1) * limit;
       const { itemsPerSecond } = await measure(fetcher, {
         fetchers,
         withVersionFilter,
         withAck: false,
-        maxItems,
+        maxItems: backlog.takeable(fetchers, limit),
         maxMs: 3_000,
         cpu,
       });

@@ -161,8 +161,7 @@ async function runSetting(setting: Setting, backlogs: Record<Contestant['schema'
         cpu,
         maxItems: isWarmUp
           ? Math.min(setting.backlog / 2, setting.fetchers * WARM_UP_CALLS * contestant.limit)
-          : // What is under way when the last one is asked for must not empty the backlog.
-            setting.backlog * 0.9 - (setting.fetchers - 1) * contestant.limit,
+          : backlogs[contestant.schema].takeable(setting.fetchers, contestant.limit),
         maxMs: isWarmUp ? 3_000 : args.quick ? 1_000 : 2_000,
       });
       if (!isWarmUp) measured.push(result);

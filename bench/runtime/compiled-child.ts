@@ -1,6 +1,7 @@
 import { buildSync } from 'esbuild';
 import { rmSync } from 'node:fs';
 import path from 'node:path';
+import { asPublished } from '../../test/support/bundled-program.js';
 
 let compiled: string | undefined;
 
@@ -14,16 +15,6 @@ export function compiledChild(): string {
   // Below the checkout, so that what it imports is found.
   const folder = path.resolve('.tmp', `bench-${process.pid}`);
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  buildSync({
-    entryPoints: [path.join(import.meta.dirname, 'child.ts')],
-    outdir: folder,
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    packages: 'external',
-    outExtension: { '.js': '.mjs' },
-    logLevel: 'error',
-  });
+  buildSync({ entryPoints: [path.join(import.meta.dirname, 'child.ts')], outdir: folder, ...asPublished });
   return (compiled = path.join(folder, 'child.mjs'));
 }

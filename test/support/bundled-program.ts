@@ -1,7 +1,18 @@
-import { build } from 'esbuild';
+import { build, type BuildOptions } from 'esbuild';
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+
+/** TypeScript as the package ships it; what it imports of packages stays outside. */
+export const asPublished = {
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  packages: 'external',
+  outExtension: { '.js': '.mjs' },
+  logLevel: 'error',
+} as const satisfies BuildOptions;
 
 /**
  * A TypeScript program as plain JavaScript, with the program of the lock thread beside it, as
@@ -16,14 +27,8 @@ export async function bundledProgram(source: string): Promise<{ readonly file: s
       'lock-thread-worker': 'src/provider/drizzle/lock-thread/lock-thread-worker.ts',
     },
     outdir: folder,
-    bundle: true,
     splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    packages: 'external',
-    outExtension: { '.js': '.mjs' },
-    logLevel: 'error',
+    ...asPublished,
   });
   return { file: path.join(folder, 'program.mjs'), remove: () => rm(folder, { recursive: true, force: true }) };
 }

@@ -14,7 +14,7 @@ export function isList(value: SqlValue): value is readonly (string | number | bo
   return Array.isArray(value);
 }
 
-function scalarText(value: string | number | boolean): string {
+export function scalarText(value: string | number | boolean): string {
   if (typeof value === 'boolean') return value ? 't' : 'f';
   return String(value);
 }

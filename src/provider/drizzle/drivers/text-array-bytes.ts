@@ -1,3 +1,5 @@
+import { scalarText } from './parameter-text.js';
+
 /** `text` in the catalogue of every server. */
 const TEXT_OID = 25;
 const HEADER_BYTES = 20;
@@ -9,7 +11,7 @@ const HEADER_BYTES = 20;
  */
 export function textArrayBytes(values: readonly (string | number | boolean | null)[]): Buffer {
   if (values.length === 0) return emptyArray();
-  const texts = values.map((value) => (value === null ? null : String(value)));
+  const texts = values.map((value) => (value === null || typeof value === 'string' ? value : scalarText(value)));
   let size = HEADER_BYTES;
   for (const text of texts) size += 4 + (text === null ? 0 : Buffer.byteLength(text));
   const bytes = Buffer.allocUnsafe(size);

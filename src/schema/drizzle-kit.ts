@@ -17,4 +17,4 @@ export const {
   kvDelta,
 } = makeTables(pgTable);
 
-export const { workers, historyArchive, schedules } = makeOwnTables(pgTable);
+export const { workers, historyArchive, schedules, startQueues, queuedStarts } = makeOwnTables(pgTable);

@@ -52,4 +52,17 @@ export const builtInMigrations: readonly Migration[] = [
       'CREATE INDEX "ddz_schedules_next" ON "ddz_schedules" USING btree ("next_fire_ms")',
     ],
   },
+  {
+    name: '0003_start_queues',
+    statements: [
+      'CREATE TABLE "ddz_queued_starts" (\n\t"id" bigserial PRIMARY KEY NOT NULL,\n\t"instance_id" text NOT NULL,\n\t"queue_id" text NOT NULL,\n\t"start_key" text NOT NULL,\n\t"priority" integer NOT NULL,\n\t"work_item" text,\n\t"messages" text[],\n\t"enqueued_ms" bigint NOT NULL,\n\t"admitted_ms" bigint,\n\t"ended_ms" bigint\n)',
+      'CREATE TABLE "ddz_start_queues" (\n\t"queue_id" text PRIMARY KEY NOT NULL,\n\t"concurrency" integer,\n\t"concurrency_per_key" integer,\n\t"rate_limit" integer,\n\t"rate_period_ms" bigint,\n\t"key_rate_limit" integer,\n\t"key_rate_period_ms" bigint,\n\t"is_paused" boolean NOT NULL,\n\t"created_ms" bigint NOT NULL,\n\t"updated_ms" bigint NOT NULL\n)',
+      'CREATE UNIQUE INDEX "ddz_queued_starts_instance" ON "ddz_queued_starts" USING btree ("instance_id") WHERE "ddz_queued_starts"."ended_ms" is null',
+      'CREATE INDEX "ddz_queued_starts_waiting" ON "ddz_queued_starts" USING btree ("queue_id","priority" DESC NULLS FIRST,"id") WHERE "ddz_queued_starts"."admitted_ms" is null',
+      'CREATE INDEX "ddz_queued_starts_waiting_key" ON "ddz_queued_starts" USING btree ("queue_id","start_key","priority" DESC NULLS FIRST,"id") WHERE "ddz_queued_starts"."admitted_ms" is null',
+      'CREATE INDEX "ddz_queued_starts_running" ON "ddz_queued_starts" USING btree ("queue_id","start_key","id") WHERE "ddz_queued_starts"."admitted_ms" is not null and "ddz_queued_starts"."ended_ms" is null',
+      'CREATE INDEX "ddz_queued_starts_admitted" ON "ddz_queued_starts" USING btree ("queue_id","admitted_ms") WHERE "ddz_queued_starts"."admitted_ms" is not null',
+      'CREATE INDEX "ddz_queued_starts_admitted_key" ON "ddz_queued_starts" USING btree ("queue_id","start_key","admitted_ms") WHERE "ddz_queued_starts"."admitted_ms" is not null',
+    ],
+  },
 ];

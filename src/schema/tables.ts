@@ -1,6 +1,8 @@
 import { PgSchema } from 'drizzle-orm/pg-core';
 import { historyArchiveTable } from './ddz-history-archive.js';
+import { queuedStartsTable } from './ddz-queued-starts.js';
 import { schedulesTable } from './ddz-schedules.js';
+import { startQueuesTable } from './ddz-start-queues.js';
 import { workersTable } from './ddz-workers.js';
 import { executionsTable } from './executions.js';
 import { historyTable } from './history.js';
@@ -37,6 +39,8 @@ export function makeOwnTables(table: TableFactory) {
     workers: workersTable(table),
     historyArchive: historyArchiveTable(table),
     schedules: schedulesTable(table),
+    startQueues: startQueuesTable(table),
+    queuedStarts: queuedStartsTable(table),
   };
 }
 

@@ -17,7 +17,7 @@ export const additionNames = {
  * tables of our own name. Indexes of ours on native's tables are built concurrently.
  */
 export function ownTableStatements({ statements }: Migration): readonly string[] {
-  return statements.filter((statement) => /^(CREATE TABLE|ALTER TABLE|CREATE INDEX "\w+" ON) "ddz_/.test(statement));
+  return statements.filter((statement) => /^(CREATE TABLE|ALTER TABLE|CREATE (?:UNIQUE )?INDEX "\w+" ON) "ddz_/.test(statement));
 }
 
 /** Builds an index without locking writers out. Must stand alone, outside a transaction. */

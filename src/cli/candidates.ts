@@ -2,13 +2,15 @@ import type { InstanceSummary } from '../provider/instance-pages.js';
 import type { CliContext } from './context.js';
 import { CliError, ExitCode } from './exit-codes.js';
 import { instancesOf, requireInstance } from './instances.js';
-import { withProgress } from './progress.js';
+import { countText } from './output/text.js';
+import { withSpinner } from './progress.js';
 import type { Store } from './store.js';
 
-/** What a command that deletes was told to look for. */
+/** What a command that changes many instances was told to look for. */
 export interface Selection {
   readonly ids: readonly string[];
   readonly completedBefore?: number | undefined;
+  readonly completedSince?: number | undefined;
   readonly status?: string | undefined;
   readonly name?: string | undefined;
   readonly limit: number;
@@ -21,8 +23,9 @@ export type Candidate = Pick<
 >;
 
 /** Refuses a selection of everything: that is never what an empty command line means. */
-export function requireSelection({ ids, completedBefore, status, name }: Selection, all?: boolean): void {
-  const isFilter = completedBefore !== undefined || status !== undefined || name !== undefined || all === true;
+export function requireSelection(selection: Selection, all?: boolean): void {
+  const { ids, completedBefore, completedSince, status, name } = selection;
+  const isFilter = [completedBefore, completedSince, status, name].some((given) => given !== undefined) || all === true;
   if (ids.length > 0 && isFilter) {
     throw new CliError(ExitCode.usage, 'both ids and filters were given; expected one of them');
   }
@@ -44,16 +47,19 @@ export async function candidates(
     for (const id of new Set(ids)) named.push({ ...(await requireInstance(store, id)), completedAtMs: null });
     return named;
   }
-  const { status, name, completedBefore } = selection;
-  return withProgress(ctx, { what: 'looking', total: limit }, async (progress) => {
+  const { status, name, completedBefore, completedSince } = selection;
+  return withSpinner(ctx, { doing: 'looking', done: 'looked', failed: 'not looked through' }, async ({ say }) => {
     const found: Candidate[] = [];
+    let looked = 0;
     const query = { status, name, createdBeforeMs: completedBefore };
     for await (const summary of instancesOf(store, query)) {
       ctx.io.signal.throwIfAborted();
-      const inTime = completedBefore === undefined || (summary.completedAtMs ?? Infinity) < completedBefore;
+      say(`${countText(found.length)} found among ${countText(++looked)}`);
+      const inTime =
+        (completedBefore === undefined || (summary.completedAtMs ?? Infinity) < completedBefore) &&
+        (completedSince === undefined || (summary.completedAtMs ?? -Infinity) >= completedSince);
       if (!inTime || !fits(summary)) continue;
       found.push(summary);
-      progress.to(found.length);
       if (found.length === limit) break;
     }
     return found;

@@ -178,7 +178,60 @@ describe('P:3.4.12 retry of an instance whose third activity failed', () => {
     expect(again.stderr).toContain('it is Running; only a failed instance can be retried');
     await provider.close();
   }, 60_000);
+
+  test('many are retried by ids or by a filter; of ids all or none, and a filter tells what it leaves alone', async () => {
+    const schema = freshSchema();
+    const provider = await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
+    const client = new Client(provider);
+    const at = (...argv: string[]) => cli([...argv, '--schema', schema]);
+    for (const id of ['order-2', 'order-3', 'cancelled']) await client.startOrchestration(id, 'ThreeSteps', 'order');
+    await client.cancelInstance('cancelled', 'enough');
+    await failAtTheThird(provider);
+    for (const id of ['order-2', 'order-3', 'cancelled']) {
+      if ((await client.getStatus(id)).status === 'Running') await runToEnd(provider, id, { ran: [], isBroken: true });
+    }
+    const statuses = async () => (await cliJson<StatusList>(['list', '--schema', schema])).instances;
+    const running = async () =>
+      (await statuses()).filter(({ status }) => status === 'Running').map((one) => one.instanceId);
+
+    for (const [argv, problem] of [
+      [[], 'no instances were given'],
+      [['order-1', '--all'], 'both ids and filters were given'],
+      [['order-1', 'order-2', '--to-event', '3'], '--to-event was given for many instances'],
+      [['--all', '--wait'], '--wait was given for many instances'],
+    ] as const) {
+      const refused = await at('retry', ...argv);
+      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(problem) as unknown });
+    }
+    const unfit = await at('retry', 'order-1', 'cancelled', '--yes');
+    expect(unfit.code).toBe(4);
+    expect(unfit.stderr).toContain('"cancelled" cannot be retried: it was cancelled');
+    expect((await at('retry', '--all')).code).toBe(4);
+    expect((await at('retry', '--name', 'Other', '--yes')).stdout).toBe('nothing to retry\n');
+    expect(await running()).toEqual([]);
+
+    const ids = await at('retry', 'order-1', 'order-1', 'order-2', '--yes');
+    expect(ids).toMatchObject({ code: 0, stdout: expect.stringContaining('retried 2 instances') as unknown });
+    expect((await running()).sort()).toEqual(['order-1', 'order-2']);
+    const rest = await cliJson<{ retried: unknown[]; skipped: unknown[] }>([
+      'retry',
+      '--name',
+      'ThreeSteps',
+      '--failed-since',
+      '1h',
+      '--yes',
+      '--schema',
+      schema,
+    ]);
+    expect(rest.retried).toMatchObject([{ instanceId: 'order-3' }]);
+    expect(rest.skipped).toMatchObject([{ instanceId: 'cancelled', reason: 'it was cancelled, no step of it failed' }]);
+    await provider.close();
+  }, 60_000);
 });
+
+interface StatusList {
+  readonly instances: readonly { readonly instanceId: string; readonly status: string }[];
+}
 
 /** Everything that stands in a schema, by kind and name. */
 async function objectsOf(schema: string): Promise<unknown> {

@@ -3,7 +3,7 @@ import type { InstancePageQuery, InstanceSummary } from '../../provider/instance
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
-import { momentText, shellQuoted, shortened } from '../output/text.js';
+import { countText, momentText, shellQuoted, shortened } from '../output/text.js';
 import { pastMoment, STATUSES, statusName, wholeNumber } from '../values.js';
 
 interface ListOptions {
@@ -22,6 +22,8 @@ interface ListOptions {
 
 /** Rows that a page of the store brings at most. */
 const STORE_PAGE = 1_000;
+
+const LOOKING = { doing: 'looking', done: 'looked', failed: 'stopped' };
 
 export const listCommand: DefineCommand = (program, act) => {
   program
@@ -47,8 +49,8 @@ async function list(ctx: CliContext, options: ListOptions): Promise<void> {
   if (options.all) return listAll(ctx, options);
 
   // What matches rarely, and long ago, takes many pages of the store.
-  const { withProgress } = await import('../progress.js');
-  const { rows, next } = await withProgress(ctx, { what: 'looking', total: options.limit }, async (progress) => {
+  const { withSpinner } = await import('../progress.js');
+  const { rows, next } = await withSpinner(ctx, LOOKING, async ({ say }) => {
     const found: InstanceSummary[] = [];
     let after = options.after;
     for (;;) {
@@ -56,7 +58,7 @@ async function list(ctx: CliContext, options: ListOptions): Promise<void> {
       const limit = Math.min(options.limit - found.length, STORE_PAGE);
       const page = await store.admin.listInstancesPage({ ...query, after, limit });
       found.push(...page.instances);
-      progress.to(found.length);
+      say(`${countText(found.length)} found`);
       if (page.next === null || found.length === options.limit) return { rows: found, next: page.next };
       after = page.next;
     }
@@ -71,20 +73,24 @@ async function list(ctx: CliContext, options: ListOptions): Promise<void> {
 
 async function listAll(ctx: CliContext, options: ListOptions): Promise<void> {
   const { instancesOf } = await import('../instances.js');
+  const { withSpinner } = await import('../progress.js');
   const store = await ctx.open();
-  let batch: InstanceSummary[] = [];
-  let count = 0;
-  for await (const row of instancesOf(store, { ...queryOf(options), after: options.after }, STORE_PAGE)) {
-    // The terminal may be gone, or the user may have had enough.
-    ctx.io.signal.throwIfAborted();
-    count += 1;
-    if (ctx.print.json) ctx.io.stdout.write(`${JSON.stringify(row)}\n`);
-    else if (batch.push(row) === STORE_PAGE) {
-      printRows(ctx, batch);
-      batch = [];
+  await withSpinner(ctx, LOOKING, async ({ say, above }) => {
+    let batch: InstanceSummary[] = [];
+    let count = 0;
+    for await (const row of instancesOf(store, { ...queryOf(options), after: options.after }, STORE_PAGE)) {
+      // The terminal may be gone, or the user may have had enough.
+      ctx.io.signal.throwIfAborted();
+      count += 1;
+      say(`${countText(count)} found`);
+      if (ctx.print.json) ctx.io.stdout.write(`${JSON.stringify(row)}\n`);
+      else if (batch.push(row) === STORE_PAGE) {
+        above(() => printRows(ctx, batch));
+        batch = [];
+      }
     }
-  }
-  if (!ctx.print.json && (batch.length > 0 || count === 0)) printRows(ctx, batch);
+    if (!ctx.print.json && (batch.length > 0 || count === 0)) above(() => printRows(ctx, batch));
+  });
 }
 
 function queryOf(options: ListOptions): Omit<InstancePageQuery, 'limit' | 'after'> {

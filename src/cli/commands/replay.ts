@@ -1,7 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
 import { withoutControls } from '../output/text.js';
+import { withProgress } from '../progress.js';
 import { fileText } from '../values.js';
 import type { ReplayMismatchError } from '../../testing/replay/replay-mismatch-error.js';
 import type { RecordedHistory } from '../../testing/replay/recorded-history.js';
@@ -51,24 +53,33 @@ async function replayFiles(
   const { loadOrchestrations } = await import('../load-orchestrations.js');
   const orchestrationOf = await loadOrchestrations(options.module, options.orchestration, ctx.io);
   const { replay } = await import('../../testing/replay/replay.js');
-  const verdicts: Verdict[] = [];
-  for (const file of files) {
-    for (const history of recordedIn(file, fileText(file, ctx.io))) {
-      const of = { file, execution: history.executionId };
-      try {
-        const report = await replay(orchestrationOf(history), history, {
-          allowNewDecisions: options.allowNewDecisions,
-        });
-        const { orchestration, events, state } = report;
-        verdicts.push({ ...of, ok: true, orchestration, events, state });
-      } catch (error) {
-        if (error instanceof TypeError) throw new CliError(ExitCode.usage, `${file}: ${error.message}`);
-        if (!isMismatch(error)) throw error;
-        const { orchestration, position, expected, actual } = error;
-        verdicts.push({ ...of, ok: false, orchestration, position, expected, actual });
+  const check = async (file: string, history: RecordedHistory): Promise<Verdict> => {
+    const of = { file, execution: history.executionId };
+    try {
+      const report = await replay(orchestrationOf(history), history, { allowNewDecisions: options.allowNewDecisions });
+      const { orchestration, events, state } = report;
+      return { ...of, ok: true, orchestration, events, state };
+    } catch (error) {
+      if (error instanceof TypeError) throw new CliError(ExitCode.usage, `${file}: ${error.message}`);
+      if (!isMismatch(error)) throw error;
+      const { orchestration, position, expected, actual } = error;
+      return { ...of, ok: false, orchestration, position, expected, actual };
+    }
+  };
+  const verdicts = await withProgress(ctx, { what: 'replaying files', total: files.length }, async (progress) => {
+    const all: Verdict[] = [];
+    for (const [index, file] of files.entries()) {
+      const histories = recordedIn(file, fileText(file, ctx.io));
+      for (const [position, history] of histories.entries()) {
+        // Replays hold the event loop: what draws the bar and hears Ctrl-C has its turn between them.
+        await setImmediate();
+        ctx.io.signal.throwIfAborted();
+        all.push(await check(file, history));
+        progress.to(index + (position + 1) / histories.length);
       }
     }
-  }
+    return all;
+  });
   ctx.print.answer(verdicts, () => verdicts.forEach((verdict) => printVerdict(ctx, verdict)));
   return verdicts.every(({ ok }) => ok) ? ExitCode.ok : ExitCode.negative;
 }

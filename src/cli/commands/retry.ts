@@ -1,13 +1,18 @@
 import type { ResetResult } from '../../provider/admin.js';
 import type { HistoryEvent } from '../../wire/event.js';
+import type { Selection } from '../candidates.js';
 import type { CliContext } from '../context.js';
 import { confirm } from '../confirm.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
 import { counted, withoutControls } from '../output/text.js';
-import { duration, wholeNumber } from '../values.js';
+import { duration, pastMoment, wholeNumber } from '../values.js';
 
 interface RetryOptions {
+  readonly all?: boolean;
+  readonly name?: string;
+  readonly failedSince?: number;
+  readonly limit: number;
   readonly toEvent?: number;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -18,23 +23,53 @@ interface RetryOptions {
 export const retryCommand: DefineCommand = (program, act) => {
   program
     .command('retry')
-    .description('let a failed instance go on from the step that failed')
-    .argument('<id>', 'the instance')
-    .option('--to-event <number>', 'go on behind this event instead', wholeNumber(1))
+    .description('let failed instances go on from the step that failed')
+    .argument('[ids...]', 'instances')
+    .option('--all', 'all root instances that have failed')
+    .option('--name <orchestration>', 'root instances of this orchestration that have failed')
+    .option('--failed-since <moment>', 'root instances that failed at or after, e.g. 2h', pastMoment)
+    .option('--limit <count>', 'at most so many, with a filter', wholeNumber(1, 1_000_000), 1_000)
+    .option('--to-event <number>', 'go on behind this event instead; one instance only', wholeNumber(1))
     .option('--dry-run', 'say what would be done')
-    .option('--wait', 'watch it until it has ended')
+    .option('--wait', 'watch it until it has ended; one instance only')
     .option('--timeout <duration>', 'with --wait: give up after', duration)
     .option('-y, --yes', 'do not ask')
     .action(act(retry));
 };
 
-async function retry(ctx: CliContext, id: string, options: RetryOptions): Promise<ExitCode> {
+async function retry(ctx: CliContext, ids: readonly string[], options: RetryOptions): Promise<ExitCode> {
+  const { requireSelection } = await import('../candidates.js');
+  const selection: Selection = {
+    ids,
+    name: options.name,
+    completedSince: options.failedSince,
+    limit: options.limit,
+  };
+  requireSelection(selection, options.all);
+  if (options.timeout !== undefined && !options.wait) {
+    throw new CliError(ExitCode.usage, '--timeout was given without --wait; expected both');
+  }
+  const [id] = ids;
+  if (ids.length === 1 && id !== undefined) return retryOne(ctx, id, options);
+  for (const [flag, given] of [
+    ['--to-event', options.toEvent !== undefined],
+    ['--wait', options.wait === true],
+  ] as const) {
+    if (given) throw new CliError(ExitCode.usage, `${flag} was given for many instances; expected the id of one`);
+  }
+  const { retryMany } = await import('../retry-many.js');
+  return retryMany(ctx, selection, options);
+}
+
+async function retryOne(ctx: CliContext, id: string, options: RetryOptions): Promise<ExitCode> {
   const store = await ctx.open();
   const { requireInstance } = await import('../instances.js');
   const info = await requireInstance(store, id);
   if (info.status !== 'Failed') throw cannot(id, `it is ${info.status}; only a failed instance can be retried`);
   const history = await store.admin.readHistory(id);
-  const { toEventId, step } = await pointOf(id, history, options.toEvent);
+  const point = await pointOf(history, options.toEvent);
+  if ('reason' in point) throw cannot(id, point.reason);
+  const { toEventId, step } = point;
   const later = history.filter(({ eventId }) => eventId > toEventId).length;
   if (options.dryRun) {
     ctx.print.answer({ instanceId: id, toEventId, step, eventsArchived: later, dryRun: true }, () => {
@@ -56,11 +91,15 @@ async function retry(ctx: CliContext, id: string, options: RetryOptions): Promis
   });
 }
 
-async function pointOf(id: string, history: readonly HistoryEvent[], toEvent: number | undefined) {
+/** Where an instance goes on, in words; or why it cannot. */
+export async function pointOf(
+  history: readonly HistoryEvent[],
+  toEvent?: number,
+): Promise<{ readonly toEventId: number; readonly step: string } | { readonly reason: string }> {
   if (toEvent !== undefined) return { toEventId: toEvent, step: 'as asked for' };
   const { findRetryPoint } = await import('../../provider/retry-point.js');
   const point = findRetryPoint(history);
-  if (point.kind === 'none') throw cannot(id, point.reason);
+  if (point.kind === 'none') return { reason: point.reason };
   if (point.kind === 'turn') {
     return {
       toEventId: point.toEventId,
@@ -74,11 +113,13 @@ async function pointOf(id: string, history: readonly HistoryEvent[], toEvent: nu
   };
 }
 
-function cannot(id: string, reason: string): CliError {
+/** That an instance cannot be retried, and why. */
+export function cannot(id: string, reason: string): CliError {
   return new CliError(ExitCode.refused, `${JSON.stringify(id)} cannot be retried: ${reason}`);
 }
 
-function printResult(ctx: CliContext, result: ResetResult): void {
+/** What was done to one instance, and to its children. */
+export function printResult(ctx: CliContext, result: ResetResult): void {
   const parts = [
     [result.activities, 'activity', 'activities'],
     [result.timers, 'timer', 'timers'],

@@ -26,7 +26,7 @@ export async function examineDeeply(
 ): Promise<DoctorFinding[]> {
   const { schema, allowNewer } = ctx.options;
   const check = (orchestrations: Runtime | undefined) =>
-    withSpinner(ctx, { doing: 'checking', done: 'checked', failed: 'not checked' }, (say) =>
+    withSpinner(ctx, { doing: 'checking', done: 'checked', failed: 'not checked' }, ({ say }) =>
       checkInvariants(db, {
         schema,
         orchestrations,

@@ -39,17 +39,37 @@ export async function recordHistory(
       `recordHistory: expected an execution of instance '${instance}', got ${String(executionId)}: ${known}`,
     );
   }
-  const values = new Map<string, RecordedValues[string]>();
-  for (const earlier of executions.filter((id) => id < wanted).sort((a, b) => a - b)) {
-    for (const event of await source.readWithExecution(instance, earlier)) applyValue(values, event);
+  for await (const recorded of recordHistories(source, instance, executions)) {
+    if (recorded.executionId === wanted) return recorded.history();
   }
-  const events = await source.readWithExecution(instance, wanted);
-  return {
-    instance,
-    executionId: wanted,
-    ...(values.size > 0 && { values: Object.fromEntries(values) }),
-    events: events.map((event) => JSON.parse(encodeEvent(event)) as unknown),
-  };
+  throw new Error(`recordHistory: execution ${wanted} of instance '${instance}' is gone`);
+}
+
+/**
+ * The executions of an instance in their order, each read once.
+ * @param executions their ids, as `listExecutions` gives them
+ * @internal
+ */
+export async function* recordHistories(
+  source: HistorySource,
+  instance: string,
+  executions: readonly number[],
+): AsyncGenerator<{ readonly executionId: number; history(): RecordedHistory }> {
+  const values = new Map<string, RecordedValues[string]>();
+  for (const executionId of [...executions].sort((a, b) => a - b)) {
+    const events = await source.readWithExecution(instance, executionId);
+    const before = values.size > 0 ? { values: Object.fromEntries(values) } : {};
+    yield {
+      executionId,
+      history: () => ({
+        instance,
+        executionId,
+        ...before,
+        events: events.map((event) => JSON.parse(encodeEvent(event)) as unknown),
+      }),
+    };
+    for (const event of events) applyValue(values, event);
+  }
 }
 
 /**

@@ -6,13 +6,18 @@ import { withoutControls } from './output/text.js';
  * Asks before something is changed that cannot be taken back.
  * @throws CliError unless the answer is yes; without a terminal to ask at, unless `--yes` was given
  */
-export async function confirm(ctx: CliContext, question: string, yes: boolean | undefined): Promise<void> {
+export async function confirm(
+  ctx: CliContext,
+  question: string,
+  yes: boolean | undefined,
+  { hasDryRun = true }: { readonly hasDryRun?: boolean } = {},
+): Promise<void> {
   if (yes) return;
   if (!ctx.print.isInteractive) {
     throw new CliError(
       ExitCode.refused,
       `${question} Nobody can be asked here, and nothing was changed`,
-      'pass --yes to answer with yes, or --dry-run to look only',
+      `pass --yes to answer with yes${hasDryRun ? ', or --dry-run to look only' : ''}`,
     );
   }
   const { confirm: ask, isCancel } = await import('@clack/prompts');

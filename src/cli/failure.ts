@@ -60,6 +60,7 @@ function classify(error: unknown): Classified {
       const what = `instance ${JSON.stringify(instanceId)} has not ended within ${String(timeoutMs)} ms; it goes on`;
       return { exitCode: ExitCode.timeout, message: instanceId === undefined ? message : what };
     }
+    case 'ScheduleError':
     case 'ArgumentError':
     case 'InvalidInputError':
     case 'RangeError':

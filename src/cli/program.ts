@@ -14,6 +14,7 @@ import { pruneCommand } from './commands/prune.js';
 import { raiseCommand } from './commands/raise.js';
 import { replayCommand } from './commands/replay.js';
 import { retryCommand } from './commands/retry.js';
+import { schedulesCommand } from './commands/schedules.js';
 import { showCommand } from './commands/show.js';
 import { startCommand } from './commands/start.js';
 import { statsCommand } from './commands/stats.js';
@@ -39,6 +40,7 @@ const STEERING: readonly DefineCommand[] = [
   enqueueCommand,
   cancelCommand,
   retryCommand,
+  schedulesCommand,
   pruneCommand,
   deleteCommand,
 ];
@@ -72,7 +74,7 @@ export function buildProgram(io: CliIo, act: Act, json: boolean): Command {
     program.commandsGroup(heading);
     for (const define of commands) define(program, act);
   }
-  for (const command of [program, ...program.commands]) {
+  for (const command of withSubcommands(program)) {
     command.exitOverride().configureOutput({
       writeOut: (text) => void io.stdout.write(text),
       writeErr: (text) => void io.stderr.write(text),
@@ -84,6 +86,10 @@ export function buildProgram(io: CliIo, act: Act, json: boolean): Command {
     });
   }
   return program;
+}
+
+function withSubcommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withSubcommands)];
 }
 
 /** What is wrong with a command line, as every other error is told with `--json`. */

@@ -36,9 +36,9 @@ export async function withProgress<T>(
 /** Says what is being done, where nobody knows how much of it there is. */
 export interface Spinner {
   /** How far it is. */
-  say(text: string): void;
+  readonly say: (text: string) => void;
   /** Lets something be printed above what is said. */
-  above(write: () => void): void;
+  readonly above: (write: () => void) => void;
 }
 
 /**

@@ -27,7 +27,9 @@ async function cancel(ctx: CliContext, id: string, options: CancelOptions): Prom
   const store = await ctx.open();
   const { requireRunning } = await import('../instances.js');
   const info = await requireRunning(store, id);
-  await confirm(ctx, `Cancel ${JSON.stringify(id)} (${info.orchestrationName}) and its children?`, options.yes);
+  await confirm(ctx, `Cancel ${JSON.stringify(id)} (${info.orchestrationName}) and its children?`, options.yes, {
+    hasDryRun: false,
+  });
   await store.client.cancelInstance(id, options.reason);
   if (options.wait) {
     const { waitForEnd } = await import('../wait-for-end.js');

@@ -29,13 +29,25 @@ function described(program: Command): ProgramText {
     commands: program.commands.map((command) => ({
       name: command.name(),
       description: command.description(),
-      options: optionsOf(command),
-      arguments: command.registeredArguments.map((argument): ArgumentText => {
-        const name = argument.name();
-        return { name, kind: argument.argChoices ?? kindOf(name), isList: argument.variadic };
-      }),
+      // What is behind a subcommand is not told apart: all of their options are offered.
+      options: distinct([command, ...command.commands].flatMap(optionsOf)),
+      arguments: argumentsOf(command),
     })),
   };
+}
+
+function argumentsOf(command: Command): ArgumentText[] {
+  if (command.commands.length > 0) {
+    return [{ name: 'command', kind: command.commands.map((one) => one.name()), isList: false }];
+  }
+  return command.registeredArguments.map((argument): ArgumentText => {
+    const name = argument.name();
+    return { name, kind: argument.argChoices ?? kindOf(name), isList: argument.variadic };
+  });
+}
+
+function distinct(options: readonly OptionText[]): OptionText[] {
+  return [...new Map(options.map((option) => [option.flags.join(), option])).values()];
 }
 
 function optionsOf(command: Command): OptionText[] {

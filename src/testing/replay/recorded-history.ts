@@ -54,7 +54,7 @@ export async function* recordHistories(
   source: HistorySource,
   instance: string,
   executions: readonly number[],
-): AsyncGenerator<{ readonly executionId: number; history(): RecordedHistory }> {
+): AsyncGenerator<{ readonly executionId: number; readonly history: () => RecordedHistory }> {
   const values = new Map<string, RecordedValues[string]>();
   for (const executionId of [...executions].sort((a, b) => a - b)) {
     const events = await source.readWithExecution(instance, executionId);

@@ -1,3 +1,5 @@
+export { ScheduleError } from '../schedule/definition.js';
+
 /**
  * An argument has the wrong JavaScript type. `code` is the one that native's binding
  * gives; branch on it, not on the message.

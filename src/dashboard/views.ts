@@ -193,10 +193,43 @@ export type RetryView =
   | { readonly possible: true; readonly toEventId: number; readonly step: string }
   | { readonly possible: false; readonly reason: string };
 
+export interface ScheduleRow {
+  readonly id: string;
+  readonly orchestration: string;
+  /** `null`: what the registry's policy names. */
+  readonly version: string | null;
+  /** `null` for an interval. */
+  readonly cron: string | null;
+  readonly timeZone: string;
+  /** `null` for a cron expression. */
+  readonly everyMs: number | null;
+  readonly overlap: 'allow' | 'skip';
+  readonly isPaused: boolean;
+  /** Why a runtime paused it. */
+  readonly problem: string | null;
+  /** `null` while it is paused, and when nothing is left to fire. */
+  readonly nextFireAtMs: number | null;
+  readonly lastFireAtMs: number | null;
+  readonly lastInstanceId: string | null;
+  readonly firedCount: number;
+  /** Fires that were left out because the instance before still ran. */
+  readonly overlapCount: number;
+}
+
+export interface SchedulesView {
+  readonly nowMs: number;
+  readonly schedules: Part<{
+    /** By id; the first so many. */
+    readonly rows: readonly ScheduleRow[];
+    readonly total: number;
+  }>;
+}
+
 /** What a stream says, by the name of its event. */
 export interface LiveMessages {
   readonly overview: Partial<Omit<OverviewView, 'nowMs'>> & { readonly nowMs: number };
   readonly list: InstancePageView & { readonly nowMs: number };
+  readonly schedules: SchedulesView;
   /** `events` holds what is new since the message before. */
   readonly history: HistoryView & { readonly nowMs: number };
   readonly instance: Partial<InstanceView>;

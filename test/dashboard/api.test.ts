@@ -5,6 +5,7 @@ import type {
   InstanceView,
   OverviewView,
   RetryView,
+  SchedulesView,
 } from '../../src/dashboard/views.js';
 import { codeOf, DashboardUnderTest, type Mounted } from './stage.js';
 
@@ -278,6 +279,51 @@ describe('the list', () => {
     expect(await mounted.get('instance')).toMatchObject({
       status: 400,
       body: { error: { message: "Parameter 'id' is missing." } },
+    });
+  });
+});
+
+describe('schedules', () => {
+  const rows = async () => {
+    const { schedules } = (await mounted.get('schedules')).body as SchedulesView;
+    if (!schedules.ok) throw new Error(schedules.reason);
+    return schedules.value.rows;
+  };
+
+  test('are shown with their times; paused, resumed, triggered and deleted', async () => {
+    const { client } = stage.runtime;
+    expect(await rows()).toEqual([]);
+    const nowMs = stage.clock.nowMs();
+    const id = "it's <b>nightly</b> / 100%";
+    await client.schedules.create({ id, orchestration: 'Big', input: { size: 1 }, everyMs: 60_000, overlap: 'skip' });
+    expect(await rows()).toMatchObject([
+      {
+        id,
+        orchestration: 'Big',
+        cron: null,
+        everyMs: 60_000,
+        overlap: 'skip',
+        isPaused: false,
+        nextFireAtMs: nowMs + 60_000,
+      },
+    ]);
+    expect((await mounted.post('schedule/pause', { id })).status).toBe(200);
+    expect(await rows()).toMatchObject([{ id, isPaused: true, problem: null, nextFireAtMs: null }]);
+    expect((await mounted.post('schedule/resume', { id })).status).toBe(200);
+    expect(await rows()).toMatchObject([{ id, isPaused: false }]);
+    const triggered = await mounted.post('schedule/trigger', { id });
+    const { instance: started } = triggered.body as { instance: string };
+    await stage.runtime.settle();
+    expect(await client.getStatus(started)).toMatchObject({ status: 'Completed', output: '"x"' });
+    expect(await rows()).toMatchObject([{ id, lastInstanceId: started }]);
+    expect((await mounted.post('schedule/delete', { id })).status).toBe(200);
+    expect(await rows()).toEqual([]);
+  });
+
+  test.each(['pause', 'resume', 'trigger', 'delete'])('%s of an unknown one is not found', async (action) => {
+    expect(await mounted.post(`schedule/${action}`, { id: 'nobody' })).toMatchObject({
+      status: 404,
+      body: { error: { message: "There is no schedule 'nobody'." } },
     });
   });
 });

@@ -224,6 +224,19 @@ describeBrowser(`in a browser${reason}`, () => {
     expect(await client.getStatus('failed-2')).toMatchObject({ status: 'NotFound' });
   });
 
+  test('a schedule is paused after a question, and what a runtime says of one is shown as text', async () => {
+    const id = `nightly ${EVIL}`;
+    await client.schedules.create({ id, orchestration: 'Waits', cron: '0 2 * * *', timeZone: 'Europe/Berlin' });
+    await go('schedules');
+    await shown('0 2 * * * Europe/Berlin');
+    await page.getByRole('button', { name: `Pause ${id}` }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+    await page.locator('.schedules .badge.other').getByText('Paused').waitFor();
+    expect(await client.schedules.get(id)).toMatchObject({ isPaused: true });
+    await client.schedules.delete(id);
+    await shown('No schedule yet');
+  });
+
   test('a long output is cut and can be downloaded whole', async () => {
     await openInstance('big-1');
     const [download] = await Promise.all([
@@ -352,7 +365,8 @@ describeBrowser(`in a browser${reason}`, () => {
     page = await open(await newContext({ viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true }));
     const id = `a-very-long-id-without-a-break-${'x'.repeat(150)}`;
     await client.startOrchestration(id, 'Order', { key: 'y'.repeat(400) });
-    for (const path of ['', 'instances', 'instances?since=24h']) {
+    await client.schedules.create({ id, orchestration: 'Order', everyMs: 3_600_000 });
+    for (const path of ['', 'instances', 'instances?since=24h', 'schedules']) {
       await go(path);
       await page.locator('.skeleton').first().waitFor({ state: 'detached' });
       await widthFits();

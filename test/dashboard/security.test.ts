@@ -173,6 +173,8 @@ describe('what changes something', () => {
     ['cancel', { id: 'victim' }],
     ['retry', { id: 'victim', toEventId: 1 }],
     ['delete', { id: 'victim', force: true }],
+    ['schedule/pause', { id: 'victim' }],
+    ['schedule/delete', { id: 'victim' }],
   ] as const;
   beforeAll(() => running('victim'));
   const stillRuns = async () => {

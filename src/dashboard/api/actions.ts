@@ -13,11 +13,7 @@ export function addActions(app: DashboardApp, { options, client }: DashboardCont
     if (foreign !== undefined)
       throw new Problem(403, 'cross_site', `Refused as a request of a foreign page: ${foreign}.`);
     if (c.get('access') !== 'write') {
-      throw new Problem(
-        403,
-        'read_only',
-        'This dashboard is read-only: it raises, cancels, retries and deletes nothing.',
-      );
+      throw new Problem(403, 'read_only', 'This dashboard is read-only: nobody can change anything here.');
     }
     await next();
   });
@@ -51,6 +47,21 @@ export function addActions(app: DashboardApp, { options, client }: DashboardCont
     await provider.asManagement().resetInstance(id, body.integer('toEventId'));
     return done('retry', id);
   });
+
+  for (const [action, steer] of [
+    ['pause', (id: string) => client.schedules.pause(id)],
+    ['resume', (id: string) => client.schedules.resume(id)],
+    ['trigger', (id: string) => client.schedules.trigger(id)],
+    ['delete', (id: string) => client.schedules.delete(id)],
+  ] as const) {
+    app.post(`/api/actions/schedule/${action}`, async (c) => {
+      const id = (await BodyReader.of(c.req, ['id'])).text('id');
+      const answer = await steer(id);
+      if (answer === false) throw new Problem(404, 'not_found', `There is no schedule '${id}'.`);
+      logger.info({ action, schedule: id }, 'dashboard: a schedule was steered');
+      return c.json(typeof answer === 'string' ? { instance: answer } : {});
+    });
+  }
 
   async function running(id: string, otherwise: string): Promise<InstanceInfo> {
     const info = await provider.asManagement().getInstanceInfo(id);

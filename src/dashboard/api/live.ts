@@ -3,6 +3,7 @@ import type { DashboardApp, DashboardContext } from '../context.js';
 import { InstanceTopic } from '../live/instance-topic.js';
 import { ListTopic } from '../live/list-topic.js';
 import { OverviewTopic } from '../live/overview-topic.js';
+import { SchedulesTopic } from '../live/schedules-topic.js';
 import type { Topic } from '../live/topic.js';
 import { QueryReader } from './decode.js';
 import { Problem } from './problem.js';
@@ -17,7 +18,7 @@ const MAX_BEHIND = 200;
 
 /** Server-sent events: what a page shows, as it changes. All of them feed on one poll. */
 export function addLive(app: DashboardApp, context: DashboardContext): void {
-  const { options, overview, reader, poll, closing } = context;
+  const { options, client, overview, reader, poll, closing } = context;
   const { provider, clock } = options;
   let open = 0;
 
@@ -41,6 +42,10 @@ export function addLive(app: DashboardApp, context: DashboardContext): void {
       ]),
     );
     return stream(c, `list ${JSON.stringify(query)}`, () => new ListTopic(provider, clock, query));
+  });
+  app.get('/api/live/schedules', (c) => {
+    new QueryReader(c.req.url, []);
+    return stream(c, 'schedules', () => new SchedulesTopic(client, provider, clock));
   });
   app.get('/api/live/instance', (c) => {
     const id = new QueryReader(c.req.url, ['id']).required('id');

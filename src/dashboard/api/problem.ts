@@ -3,6 +3,7 @@ import {
   InstanceNotFoundError,
   InstanceRunningError,
   InvalidInputError,
+  ScheduleError,
   SubOrchestrationDeleteError,
 } from '../../client/errors.js';
 import { ProviderError, UnsupportedError } from '../../provider/provider-error.js';
@@ -34,6 +35,11 @@ export function problemOf(error: unknown): Problem {
   const because = { cause: error };
   if (error instanceof ArgumentError || error instanceof InvalidInputError) {
     return new Problem(400, 'bad_request', error.message, because);
+  }
+  if (error instanceof ScheduleError) {
+    return error.message.includes('there is no schedule')
+      ? new Problem(404, 'not_found', `There is no schedule '${error.scheduleId}'.`, because)
+      : new Problem(400, 'bad_request', error.message, because);
   }
   if (error instanceof InstanceNotFoundError) return new Problem(404, 'not_found', error.message, because);
   if (error instanceof InstanceRunningError) {

@@ -8,6 +8,7 @@ import { payloadOf } from '../model/event-view.js';
 import { historyView } from '../model/history-model.js';
 import { pageView } from '../model/instance-row.js';
 import { retryView } from '../model/retry-view.js';
+import { readSchedules } from '../model/schedule-rows.js';
 import type { InstancePageView, InstanceView, HistoryView, RetryView, SessionView } from '../views.js';
 import { QueryReader } from './decode.js';
 import { Problem } from './problem.js';
@@ -34,7 +35,7 @@ const LIST_PARAMETERS = [
 ];
 
 /** What may be read. Ids are parameters, not parts of the path: they may hold anything. */
-export function addReads(app: DashboardApp, { options, overview, reader }: DashboardContext): void {
+export function addReads(app: DashboardApp, { options, client, overview, reader }: DashboardContext): void {
   const { provider } = options;
   const admin = () => provider.asManagement();
 
@@ -47,6 +48,10 @@ export function addReads(app: DashboardApp, { options, overview, reader }: Dashb
     } satisfies SessionView),
   );
   app.get('/api/overview', async (c) => c.json(await overview.view()));
+  app.get('/api/schedules', async (c) => {
+    new QueryReader(c.req.url, []);
+    return c.json(await readSchedules(client, provider));
+  });
 
   app.get('/api/instances', async (c) => {
     const query = pageQuery(new QueryReader(c.req.url, LIST_PARAMETERS));

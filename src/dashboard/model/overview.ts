@@ -1,10 +1,10 @@
 import type { Clock } from '../../base/clock.js';
 import type { Provider } from '../../provider/provider.js';
-import { UnsupportedError } from '../../provider/provider-error.js';
-import type { CountView, InstanceRow, LiveMessages, OverviewView, Part, QueueView, WorkerView } from '../views.js';
+import type { CountView, InstanceRow, LiveMessages, OverviewView, QueueView, WorkerView } from '../views.js';
 import { Cell } from './cell.js';
 import { rowOfSummary } from './instance-row.js';
 import { COUNTS_STATEMENTS, statementsOfPage } from './statement-costs.js';
+import { supported } from './supported.js';
 import { SAMPLE_SIZE, throughputOf } from './throughput.js';
 
 export const OVERVIEW_PARTS = ['queues', 'throughput', 'counts', 'failures', 'workers'] as const;
@@ -120,15 +120,5 @@ export class Overview {
   private async failures(): Promise<InstanceRow[]> {
     const page = await this.provider.asManagement().listInstancesPage(FAILURES_QUERY);
     return page.instances.map(rowOfSummary);
-  }
-}
-
-/** A store without our tables lacks a part and no more. */
-async function supported<T>(read: () => Promise<T>): Promise<Part<T>> {
-  try {
-    return { ok: true, value: await read() };
-  } catch (error) {
-    if (error instanceof UnsupportedError) return { ok: false, reason: error.message };
-    throw error;
   }
 }

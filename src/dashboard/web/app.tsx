@@ -9,6 +9,7 @@ import { connection, troubleText } from './live';
 import { InstancePage } from './pages/instance';
 import { InstancesPage } from './pages/instances';
 import { OverviewPage } from './pages/overview';
+import { SchedulesPage } from './pages/schedules';
 import { Link, navigate, path } from './router';
 import { loadSession, session } from './session';
 import { ThemeButton } from './theme';
@@ -49,6 +50,8 @@ function Page() {
       return <InstancesPage />;
     case '/instance':
       return <InstancePage />;
+    case '/schedules':
+      return <SchedulesPage />;
     default:
       return (
         <main class="page" id="content">
@@ -72,8 +75,15 @@ function TopBar() {
         <Link to={addressOf('/')} class="nav" aria-current={current === '/' ? 'page' : undefined}>
           Overview
         </Link>
-        <Link to={addressOf('/instances')} class="nav" aria-current={current === '/' ? undefined : 'page'}>
+        <Link
+          to={addressOf('/instances')}
+          class="nav"
+          aria-current={current.startsWith('/instance') ? 'page' : undefined}
+        >
           Instances
+        </Link>
+        <Link to={addressOf('/schedules')} class="nav" aria-current={current === '/schedules' ? 'page' : undefined}>
+          Schedules
         </Link>
       </nav>
       <span class="grow" />
@@ -81,7 +91,7 @@ function TopBar() {
       <Live />
       <button
         type="button"
-        class="icon-button"
+        class="icon-button keyboard-help"
         onClick={() => (helpIsOpen.value = true)}
         title="Keyboard (?)"
         aria-label="Keyboard shortcuts"
@@ -123,6 +133,7 @@ const SHORTCUTS = [
   ['/', 'Find an instance'],
   ['o', 'Overview'],
   ['i', 'Instances'],
+  ['s', 'Schedules'],
   ['↑ ↓', 'From row to row; Enter opens'],
   ['← →', 'From tab to tab'],
   ['Esc', 'Close a dialog'],
@@ -162,5 +173,6 @@ function onShortcut(event: KeyboardEvent): void {
     requestAnimationFrame(() => document.getElementById('find')?.focus());
   } else if (event.key === 'o') navigate(`${BASE}/`);
   else if (event.key === 'i') navigate(addressOf('/instances'));
+  else if (event.key === 's') navigate(addressOf('/schedules'));
   else if (event.key === '?') helpIsOpen.value = true;
 }

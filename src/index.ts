@@ -136,6 +136,20 @@ export type {
   ScheduleStore,
   StoredSchedule,
 } from './provider/schedules.js';
+export type { DeleteStartQueueOptions, StartQueueInfo, StartQueueOptions, StartQueues } from './client/start-queues.js';
+export { StartQueueError, type StartQueueLimits } from './client/start-queue-limits.js';
+export type {
+  Admission,
+  QueuedStart,
+  QueueStartOutcome,
+  StartLimits,
+  StartQueueChange,
+  StartQueueRemoval,
+  StartQueueStore,
+  StartRate,
+  StoredStartQueue,
+  WaitingStarts,
+} from './provider/start-queues.js';
 export type { EventDefinition, OrchestrationReference } from './client/definition.js';
 export {
   ActivityError,
@@ -190,6 +204,7 @@ export {
   type ActivityDeclaration,
   type ActivityHandler,
   type ActivityOptions,
+  type AttemptOptions,
   type CallOptions,
   declareActivity,
   declareOrchestration,

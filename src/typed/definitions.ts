@@ -15,14 +15,21 @@ import type {
   TransactionalOptions,
 } from './transactional.js';
 import { implementInTransaction } from './transactional.js';
-import { checkRetryPolicy, type RetryPolicy } from './retry-policy.js';
+import { checkAttempts, type RetryPolicy } from './retry-policy.js';
 
-/** How calls of an activity behave; each can be overridden at the call. */
-export interface CallOptions {
+/** How often a call is tried, and how long an attempt may take. */
+export interface AttemptOptions {
   /** Absent: one attempt. */
   readonly retry?: RetryPolicy | undefined;
-  /** Limit of one attempt, in ms; then the call fails with a `DurableTimeoutError`. Absent: none. */
+  /**
+   * Limit of one attempt, in ms; then it is cancelled, and fails with a `DurableTimeoutError`.
+   * Absent: none.
+   */
   readonly timeoutMs?: number | undefined;
+}
+
+/** How calls of an activity behave; each can be overridden at the call. */
+export interface CallOptions extends AttemptOptions {
   /** Only workers that serve this tag run it. */
   readonly tag?: string | undefined;
   /** All activities of a session run where its owner is. */
@@ -41,8 +48,13 @@ export interface ActivityOptions<In, Out, Parsed = In, Returned = Out> extends C
   readonly output?: StandardSchema<Returned, Out> | undefined;
 }
 
-/** Options of an orchestration; the types are as in {@link ActivityOptions}. */
-export interface OrchestrationOptions<In, Out, Parsed = In, Returned = Out> {
+/**
+ * Options of an orchestration; the types are as in {@link ActivityOptions}. `retry` and
+ * `timeoutMs` are of its calls as a child, and can be overridden there. What a client, a
+ * schedule or `ctx.start` starts has one attempt and no limit: nobody awaits it who could
+ * decide what a failure means.
+ */
+export interface OrchestrationOptions<In, Out, Parsed = In, Returned = Out> extends AttemptOptions {
   /** `major.minor.patch`. @defaultValue `1.0.0` */
   readonly version?: string | undefined;
   /** Checked at the start, by the client or the calling orchestration, and again before the handler runs. */
@@ -155,7 +167,7 @@ export function declareActivity<Parsed = void, Returned = void, In = Parsed, Out
   options: ActivityOptions<In, Out, Parsed, Returned> = {},
 ): ActivityDeclaration<In, Out, Parsed, Returned> {
   definitionName('activity', name);
-  if (options.retry) checkRetryPolicy(`activity '${name}'`, options.retry);
+  checkAttempts(`activity '${name}'`, options);
   const declaration: ActivityDeclaration<In, Out, Parsed, Returned> = {
     kind: 'activity',
     name,
@@ -177,7 +189,7 @@ export function declareActivity<Parsed = void, Returned = void, In = Parsed, Out
  * Defines an orchestration: deterministic code that awaits nothing but the durable calls
  * of its context, and survives crashes between any two of them. A generator function
  * (`function*`, with `yield*` for `await`) does the same.
- * @throws TypeError naming the definition, for a name, handler or version that cannot be meant
+ * @throws TypeError or RangeError naming the definition, for a name, handler or option that cannot be meant
  * @example
  * const hello = orchestration('hello', async (ctx, who: string) => ctx.call(greet, who));
  */
@@ -195,6 +207,7 @@ export function declareOrchestration<Parsed = void, Returned = void, In = Parsed
   options: OrchestrationOptions<In, Out, Parsed, Returned> = {},
 ): OrchestrationDeclaration<In, Out, Parsed, Returned> {
   definitionName('orchestration', name);
+  checkAttempts(`orchestration '${name}'`, options);
   const { version } = options;
   if (version !== undefined && !parseSemVer(version)) {
     throw new TypeError(`orchestration '${name}': expected a version such as 1.2.3, got '${String(version)}'`);

@@ -7,16 +7,21 @@ import type { FailureData } from '../wire/failure.js';
 import { decodePayload, encodePayload } from '../wire/payload.js';
 import { checkAgainstNow } from '../wire/standard-schema.js';
 import { allOf, allSettledOf, carryCancel, raceOf, selectOf, type Selected, type Tasks } from './combinators.js';
-import type { ActivityDeclaration, AnyDeclaration, CallOptions } from './definitions.js';
+import { childAttemptId, withRetries } from './attempts.js';
+import type { ActivityDeclaration, AnyDeclaration, AttemptOptions, CallOptions } from './definitions.js';
 import { deterministicRandom } from './deterministic-random.js';
 import type { DurableCall } from './durable-call.js';
-import { cancelCall, durableCall } from './durable-call.js';
+import { durableCall } from './durable-call.js';
 import { DurableKv, DurableStatus } from './instance-state.js';
 import { replaySafeLog, type ReplaySafeLog } from './replay-safe-log.js';
-import { attemptsOf, pauseAfterMs, type RetryPolicy } from './retry-policy.js';
+import { checkAttempts } from './retry-policy.js';
 
-export interface ChildOptions {
-  /** Absent: derived from the parent's id. */
+/** How a call of an orchestration as a child behaves; what is absent is as its definition says. */
+export interface ChildOptions extends AttemptOptions {
+  /**
+   * Absent: derived from the parent's id. Where `retry` tries it again, the second attempt of
+   * child `x` is `x::retry::2`, and so on: each is an instance of its own.
+   */
   readonly id?: string | undefined;
   /** Absent: the declaration's, else what the child's runtime has as its latest. */
   readonly version?: string | undefined;
@@ -63,7 +68,9 @@ export class OrchestrationContext {
 
   /**
    * Runs an activity, or an orchestration as a child, and resolves with its result.
+   * With `retry` the attempts follow one another; with `timeoutMs` one that takes longer is cancelled.
    * @throws (rejects with) ActivityError, SubOrchestrationError, DurableTimeoutError
+   * @throws RangeError for a retry policy or time-out that cannot be meant
    * @throws SchemaValidationError when the input does not fit; nothing is scheduled then
    */
   call<In, Out, Parsed, Returned>(
@@ -78,7 +85,7 @@ export class OrchestrationContext {
     const payload = this.payloadFor(definition, input);
     return definition.kind === 'activity'
       ? this.callActivity(definition.name, payload, { ...definition.options, ...options })
-      : this.callChild(definition, payload, options);
+      : this.callChild(definition, payload, { ...definition.options, ...options });
   }
 
   /**
@@ -181,51 +188,41 @@ export class OrchestrationContext {
   }
 
   private callActivity(name: string, input: string, options: CallOptions): DurableCall<unknown> {
-    const attempt = () => this.attempt(name, input, options);
-    return options.retry ? this.withRetries(name, options.retry, attempt) : attempt();
-  }
-
-  private attempt(name: string, input: string, { timeoutMs, tag, session }: CallOptions): DurableCall<unknown> {
-    const call = this.emit(
-      { kind: 'scheduleActivity', name, input, sessionId: session, tag },
-      decodeResult,
-      (text, data) => new ActivityError(name, text, data),
+    const { tag, session } = options;
+    return this.attempts(`activity '${name}'`, options, () =>
+      this.emit(
+        { kind: 'scheduleActivity', name, input, sessionId: session, tag },
+        decodeResult,
+        (text, data) => new ActivityError(name, text, data),
+      ),
     );
-    return timeoutMs === undefined ? call : this.withTimeout(call, timeoutMs, `activity '${name}'`);
   }
 
-  private withRetries(name: string, policy: RetryPolicy, attempt: () => DurableCall<unknown>): DurableCall<unknown> {
-    const attempts = attemptsOf(policy);
-    let current: Promise<unknown> | undefined;
-    const following = async (): Promise<unknown> => {
-      for (let tries = 1; ; tries++) {
-        try {
-          return await (current = attempt());
-        } catch (error) {
-          if (tries >= attempts || !isWorthRetrying(policy, error as Error)) throw error;
-          this.log.warn(`activity '${name}' failed, trying again`, { attempt: tries });
-          const pauseMs = pauseAfterMs(policy, tries);
-          if (pauseMs > 0) await (current = this.sleep(pauseMs));
-        }
-      }
-    };
-    const all = durableCall(following(), () => current && cancelCall(current));
-    const { totalTimeoutMs } = policy;
-    return totalTimeoutMs === undefined
-      ? all
-      : this.withTimeout(all, totalTimeoutMs, `activity '${name}' with its retries`);
+  private callChild(definition: AnyDeclaration, input: string, options: ChildOptions): DurableCall<unknown> {
+    const { name } = definition;
+    const version = options.version ?? definition.options.version ?? null;
+    return this.attempts(`orchestration '${name}'`, options, (attempt) =>
+      this.emit(
+        { kind: 'startSubOrchestration', name, version, instance: childAttemptId(options.id, attempt), input },
+        decodeResult,
+        (text, data) => subOrchestrationError(name, text, data),
+      ),
+    );
   }
 
-  private callChild(
-    { name, options }: AnyDeclaration,
-    input: string,
-    { id, version }: ChildOptions,
+  /** A call, as often and as long as its options say. `schedule` makes one attempt, counted from 1. */
+  private attempts(
+    what: string,
+    options: AttemptOptions,
+    schedule: (attempt: number) => DurableCall<unknown>,
   ): DurableCall<unknown> {
-    return this.emit(
-      { kind: 'startSubOrchestration', name, version: version ?? options.version ?? null, instance: id ?? null, input },
-      decodeResult,
-      (text, data) => subOrchestrationError(name, text, data),
-    );
+    checkAttempts(what, options);
+    const { retry, timeoutMs } = options;
+    const attempt = (number: number) => {
+      const call = schedule(number);
+      return timeoutMs === undefined ? call : this.withTimeout(call, timeoutMs, what);
+    };
+    return retry ? withRetries(this, { what, policy: retry, attempt }) : attempt(1);
   }
 
   private systemCall<T>(call: string, input: string, read: (text: string) => T): DurableCall<T> {
@@ -275,12 +272,6 @@ function eventData<T>(definition: EventDefinition<unknown, T> | string, text: st
   const data = decodeResult(text);
   if (typeof definition === 'string') return data as T;
   return checkAgainstNow(definition.data, data, { definition: `event '${definition.name}'`, part: 'data' });
-}
-
-function isWorthRetrying({ retryOnTimeout = false, retryIf }: RetryPolicy, error: Error): boolean {
-  if (error instanceof DurableTimeoutError) return retryOnTimeout;
-  // A violation of the rules of orchestrations is no failure of the activity.
-  return error instanceof ActivityError && (retryIf?.(error) ?? true);
 }
 
 function durationMs(what: string, ms: number): number {

@@ -12,8 +12,8 @@ export type Backoff =
     };
 
 /**
- * When a failed activity is tried again. Pauses are durable timers, and each attempt is
- * an activity of its own in the history: the events of native's built-in policy.
+ * When a failed activity or child is tried again. Pauses are durable timers, and each attempt
+ * is an activity, or a child with an id, of its own: the events of native's built-in policy.
  */
 export interface RetryPolicy {
   /** Attempts in all, the first one included; at least 1. @defaultValue 3 */
@@ -22,7 +22,7 @@ export interface RetryPolicy {
   readonly backoff?: Backoff | undefined;
   /** Limit of all attempts and pauses together, in ms. */
   readonly totalTimeoutMs?: number | undefined;
-  /** Whether an attempt that ran into `timeoutMs` of its activity is tried again. @defaultValue false, as native */
+  /** Whether an attempt that ran into `timeoutMs` is tried again. @defaultValue false, as native */
   readonly retryOnTimeout?: boolean | undefined;
   /** Says `false` to give up at once. Deterministic: it decides from the error alone. */
   readonly retryIf?: ((error: Error) => boolean) | undefined;
@@ -53,16 +53,24 @@ export function pauseAfterMs({ backoff = DEFAULT_BACKOFF }: RetryPolicy, attempt
 }
 
 /** @throws RangeError naming the definition and the field that cannot be meant */
-export function checkRetryPolicy(definition: string, policy: RetryPolicy): void {
+export function checkAttempts(
+  definition: string,
+  { retry, timeoutMs }: { readonly retry?: RetryPolicy | undefined; readonly timeoutMs?: number | undefined },
+): void {
   try {
-    attemptsOf(policy);
-    for (const field of ['delayMs', 'stepMs', 'initialMs', 'factor', 'maxMs'] as const) {
-      checkNumber(`retry.backoff.${field}`, (policy.backoff as Readonly<Record<string, unknown>> | undefined)?.[field]);
-    }
-    checkNumber('retry.totalTimeoutMs', policy.totalTimeoutMs);
+    checkNumber('timeoutMs', timeoutMs);
+    if (retry) checkRetryPolicy(retry);
   } catch (error) {
     throw new RangeError(`${definition}: ${(error as Error).message}`, { cause: error });
   }
+}
+
+function checkRetryPolicy(policy: RetryPolicy): void {
+  attemptsOf(policy);
+  for (const field of ['delayMs', 'stepMs', 'initialMs', 'factor', 'maxMs'] as const) {
+    checkNumber(`retry.backoff.${field}`, (policy.backoff as Readonly<Record<string, unknown>> | undefined)?.[field]);
+  }
+  checkNumber('retry.totalTimeoutMs', policy.totalTimeoutMs);
 }
 
 function checkNumber(field: string, value: unknown): void {

@@ -54,6 +54,10 @@ const steps = orchestration('steps', function* (ctx, order: Order) {
   same<typeof both, [string, boolean]>(true);
   return receipt.length;
 });
+export const patient = orchestration('patient', async (_ctx, n: number) => n, {
+  retry: { maxAttempts: 2, retryIf: (error) => error.message !== '' },
+  timeoutMs: 5,
+});
 const nothing = orchestration('nothing', async (ctx) => {
   await ctx.sleep(1);
 });
@@ -67,6 +71,13 @@ export const contexts = orchestration('contexts', async (ctx, order: Order): Pro
   same<typeof pong, string>(true);
   const length = await ctx.call(steps, order, { id: 'child' });
   same<typeof length, number>(true);
+  await ctx.call(steps, order, { timeoutMs: 100, retry: { maxAttempts: 2 }, version: '1.0.0' });
+  // @ts-expect-error a time-out is a number of milliseconds
+  await ctx.call(steps, order, { timeoutMs: '5s' });
+  // @ts-expect-error a child has no tag: its activities have
+  await ctx.call(steps, order, { tag: 'gpu' });
+  // @ts-expect-error what is started on its own is tried once: nobody awaits it
+  ctx.start(steps, order, { id: 'alone', retry: { maxAttempts: 2 } });
   const zero = await ctx.call(optional);
   same<typeof zero, number>(true);
   await ctx.call(charge, order, {

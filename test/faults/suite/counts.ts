@@ -11,9 +11,13 @@ export interface Counts {
   faults: Record<string, number>;
   /** Statements of the provider that were met, and how often before and after each. */
   statements: Record<string, { before: number; after: number }>;
+  /** Answers to a COMMIT that were lost, by the last statement of the transaction. */
+  commits: Record<string, { before: number; after: number }>;
   seeds: number[];
   /** Deadlocks in the server's log; each was retried, or it would be a violation. */
   deadlocks: number;
+  /** What the server said of each of them: who waited for whom, and with which statement. */
+  deadlockDetails: string[];
   violations: string[];
 }
 
@@ -25,8 +29,10 @@ export function emptyCounts(): Counts {
     replayed: 0,
     faults: {},
     statements: {},
+    commits: {},
     seeds: [],
     deadlocks: 0,
+    deadlockDetails: [],
     violations: [],
   };
 }

@@ -71,30 +71,42 @@ async function meet(
   action: Action,
 ): Promise<Met | undefined> {
   const when = action === 'lost commit' ? 'after' : random.pick(['before', 'after'] as const);
+  const table = action === 'lost commit' ? counts.commits : counts.statements;
   const isPickyUntilMs = performance.now() + PICKY_MS;
-  const known = Object.values(counts.statements);
-  const least = known.length === 0 ? 0 : Math.min(...known.map((met) => met[when]));
+  const few = lowerQuartile(Object.values(table).map((met) => met[when]));
+  // What a COMMIT ends is known by the statement before it.
+  const latest = new Map<number, string>();
+  let name = '';
   proxy.watch();
   const reached = proxy.arm({
     when,
-    at: ({ text }) => {
-      if (action === 'lost commit') return text === 'COMMIT';
-      if (performance.now() > isPickyUntilMs) return true;
-      const met = counts.statements[nameOf(text)];
-      return met === undefined || met[when] <= least;
+    at: ({ text, connection }) => {
+      const before = latest.get(connection);
+      latest.set(connection, text);
+      const isCommit = /^commit$/i.test(text);
+      if (action === 'lost commit' && !(isCommit && before !== undefined)) return false;
+      name = nameOf(action === 'lost commit' ? (before ?? '') : text);
+      // Of all that was ever seen, so that what is rare has its turn when it comes.
+      const met = (table[name] ??= { before: 0, after: 0 });
+      return met[when] <= few || performance.now() > isPickyUntilMs;
     },
   });
   const statement = await Promise.race([reached, pause(PATIENCE_MS)]);
   if (!statement) return undefined;
-  const met = (counts.statements[nameOf(statement.text)] ??= { before: 0, after: 0 });
+  const met = (table[name] ??= { before: 0, after: 0 });
   met[when] += 1;
   return { when, statement };
+}
+
+function lowerQuartile(counts: readonly number[]): number {
+  return counts.toSorted((a, b) => a - b)[Math.floor(counts.length / 4)] ?? 0;
 }
 
 /** Statements of all rounds are the same but for their schema and the numbers in them. */
 function nameOf(text: string): string {
   return text
-    .replace(/"f[0-9a-f_]+"\./g, '')
+    .replace(/"f_[0-9a-f]+(_app)?"/g, 's')
+    .replace(/f_[0-9a-f]{10}/g, 's')
     .replace(/\s+/g, ' ')
     .slice(0, 160);
 }

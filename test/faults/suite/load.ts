@@ -1,53 +1,95 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
+import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
-import { Client, DrizzleProvider, ProviderError, silentLogger } from '../../../src/index.js';
-import type { Administrator } from './administrator.js';
+import { Client, DrizzleProvider, silentLogger } from '../../../src/index.js';
+import { type Deed, type InstanceRow, type Instances, type Stage } from './deeds/deed.js';
+import { Deletions } from './deeds/deletions.js';
+import { ExclusiveStarts } from './deeds/exclusive-starts.js';
+import { Migrations } from './deeds/migrations.js';
+import { Prunes } from './deeds/prunes.js';
+import { Resets } from './deeds/resets.js';
+import { ScheduleFires } from './deeds/schedules.js';
+import { Transactions } from './deeds/transactions.js';
+import { persist } from './persist.js';
 import { type Expectation, expectationOf, inputOf, type Kind, MAIL } from './workload.js';
 
-interface EndRow {
-  readonly instance_id: string;
-  readonly status: string;
-  readonly output: string | null;
+export interface LoadOptions extends Pick<
+  Stage,
+  'administrator' | 'schema' | 'appSchema' | 'repairs' | 'random' | 'whileStopped'
+> {
+  /** Of a proxy: calls of clients meet faults, too. */
+  readonly url: string;
+  /** The batch with which the schema is handed over to native. */
+  readonly handOverAt: number;
 }
-
-/** How long a call of the client is repeated before the suite gives up. */
-const PATIENCE_MS = 120_000;
 
 /** Starts instances, sends them what they wait for, and says in the end what is wrong with them. */
 export class Load {
   private readonly expectations = new Map<string, Expectation>();
-  private readonly ends = new Map<string, EndRow>();
+  private instances: Instances = new Map();
   private readonly sent = new Set<string>();
   private readonly client: Client;
+  private readonly schedules: ScheduleFires;
+  private readonly deeds: readonly Deed[];
 
   private constructor(
-    private readonly provider: DrizzleProvider,
-    private readonly administrator: Administrator,
-    private readonly schema: string,
+    private readonly stage: Stage,
+    handOverAt: number,
   ) {
-    this.client = new Client(provider);
+    this.client = stage.client;
+    const deletions = new Deletions(stage);
+    // Every other one goes in the end, and its archive with it.
+    const resets = new Resets(stage, (id) => /[02468]$/.test(id) && deletions.add(id));
+    this.schedules = new ScheduleFires(stage);
+    this.deeds = [
+      this.schedules,
+      deletions,
+      resets,
+      new Prunes(stage),
+      new ExclusiveStarts(stage),
+      new Transactions(stage),
+      new Migrations(stage, handOverAt),
+    ];
   }
 
-  /** @param url of a proxy: calls of clients meet faults, too */
-  static async open(url: string, schema: string, administrator: Administrator): Promise<Load> {
-    const provider = await DrizzleProvider.connect(url, {
-      schema,
-      logger: silentLogger,
-      connectTimeoutMs: PATIENCE_MS,
-      acquireTimeoutMs: 5_000,
-      answerTimeoutMs: 3_000,
-      maxConnections: 4,
+  static async open({ url, handOverAt, ...options }: LoadOptions): Promise<Load> {
+    const openPool = () => {
+      const pool = new pg.Pool({
+        connectionString: url,
+        max: 8,
+        keepAlive: true,
+        connectionTimeoutMillis: 5_000,
+        // The application's own statements must not wait for a silent connection either.
+        query_timeout: 6_000,
+      });
+      // Nobody listens to a client that an application's transaction has in hand: it would end the process.
+      pool.on('connect', (client) => client.on('error', () => {}));
+      return pool;
+    };
+    const { value } = await persist(async () => {
+      const db = drizzle(openPool());
+      const provider = await DrizzleProvider.fromDrizzle(db, {
+        schema: options.schema,
+        logger: silentLogger,
+        acquireTimeoutMs: 5_000,
+        answerTimeoutMs: 3_000,
+        ownsClient: true,
+      });
+      return { db, provider };
     });
-    return new Load(provider, administrator, schema);
+    return new Load({ ...options, ...value, client: new Client(value.provider) }, handOverAt);
   }
 
+  /** Instances that the load has seen or started. */
   get started(): number {
     return this.expectations.size;
   }
 
-  get open(): number {
-    return this.expectations.size - [...this.expectations.keys()].filter((id) => this.ends.has(id)).length;
+  /** What has not come to its end, by name. */
+  get open(): readonly string[] {
+    const running = [...this.expectations.keys()].filter((id) => !this.hasEnded(id));
+    return [...running, ...this.deeds.flatMap((deed) => deed.open())];
   }
 
   async start(kind: Kind, id: string): Promise<void> {
@@ -56,16 +98,17 @@ export class Load {
     await persist(() => this.client.startOrchestration(id, kind, inputOf(kind, id)));
   }
 
-  /** Looks who has ended, and sends the others what they wait for. */
+  /** One more of every kind of deed. */
+  async act(number: number): Promise<void> {
+    await Promise.all(this.deeds.map((deed) => deed.begin(number)));
+  }
+
+  /** Looks who has ended, sends the others what they wait for, and goes on with the deeds. */
   async tend(): Promise<void> {
-    const running = new Set<string>();
-    for (const row of await this.readEnds()) {
-      if (row.status === 'Completed' || row.status === 'Failed') this.ends.set(row.instance_id, row);
-      else running.add(row.instance_id);
-    }
-    const signals: Promise<void>[] = [];
+    this.instances = new Map((await this.readInstances()).map((row) => [row.instance_id, row]));
+    const signals: Promise<unknown>[] = this.deeds.map((deed) => deed.tend(this.instances));
     for (const { id, kind } of this.expectations.values()) {
-      if (!running.has(id)) continue;
+      if (!this.instances.has(id) || this.hasEnded(id)) continue;
       if (kind === 'event') signals.push(persist(() => this.client.raiseEvent(id, 'go', `for ${id}`)));
       if (kind === 'cancelled') signals.push(persist(() => this.client.cancelInstance(id, 'enough')));
       if (kind !== 'mailbox') continue;
@@ -80,12 +123,17 @@ export class Load {
     await Promise.all(signals);
   }
 
+  /** No more faults from here on. */
+  calm(): void {
+    this.schedules.calm();
+  }
+
   /** What is not as expected, once everything should have ended. */
-  async problems(effectsDirectory: string, ledgerTable: string): Promise<string[]> {
+  async problems(effectsDirectory: string): Promise<string[]> {
     const problems: string[] = [];
     const effects = readEffects(effectsDirectory);
-    const rows = await this.administrator.query<{ key: string; n: number }>(
-      `select key, count(*)::int as n from ${ledgerTable} group by key`,
+    const rows = await this.stage.administrator.query<{ key: string; n: number }>(
+      `select key, count(*)::int as n from "${this.stage.appSchema}".ledger group by key`,
     );
     const entries = new Map(rows.map(({ key, n }) => [key, n]));
     for (const expected of this.expectations.values()) {
@@ -98,17 +146,34 @@ export class Load {
         if (n !== 1) problems.push(`${expected.id}: the transactional activity ${row} wrote ${n} rows`);
       }
     }
+    for (const deed of this.deeds) {
+      problems.push(...deed.open().map((what) => `${what} has not come to its end`));
+      problems.push(...(await deed.problems(this.instances)));
+    }
     return problems;
   }
 
+  async cleanUp(): Promise<void> {
+    await persist(() => this.stage.provider.asManagement().cleanupSchema());
+  }
+
+  /** What is left of the schema. */
+  async leftovers(): Promise<string[]> {
+    const rows = await this.stage.administrator.query<{ name: string }>(
+      `select relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace where nspname = $1`,
+      [this.stage.schema],
+    );
+    return rows.map(({ name }) => `${name} is left of a schema that was cleaned up`);
+  }
+
   close(): Promise<void> {
-    return this.provider.close();
+    return this.stage.provider.close();
   }
 
   private problemsOf({ id, output, failure, others }: Expectation): string[] {
     const problems: string[] = [];
-    const end = this.ends.get(id);
-    if (!end) return [`${id} has not ended`];
+    const end = this.instances.get(id);
+    if (!end || !this.hasEnded(id)) return [`${id} has not ended`];
     if (failure !== undefined) {
       if (end.status !== 'Failed' || !end.output?.includes(failure)) {
         problems.push(`${id} is ${end.status} with ${end.output}, expected failure: ${failure}`);
@@ -116,13 +181,17 @@ export class Load {
     } else if (end.status !== 'Completed' || end.output !== JSON.stringify(output)) {
       problems.push(`${id} is ${end.status} with ${end.output}, expected ${JSON.stringify(output)}`);
     }
-    for (const other of others) if (!this.ends.has(other)) problems.push(`${id}: ${other} has not ended`);
+    for (const other of others) if (!this.hasEnded(other)) problems.push(`${id}: ${other} has not ended`);
     return problems;
   }
 
-  private readEnds(): Promise<EndRow[]> {
-    const schema = pg.escapeIdentifier(this.schema);
-    return this.administrator.query<EndRow>(
+  private hasEnded(id: string): boolean {
+    return ['Completed', 'Failed'].includes(this.instances.get(id)?.status ?? '');
+  }
+
+  private readInstances(): Promise<InstanceRow[]> {
+    const schema = pg.escapeIdentifier(this.stage.schema);
+    return this.stage.administrator.query<InstanceRow>(
       `select i.instance_id, e.status, e.output from ${schema}.instances i
        join ${schema}.executions e on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id`,
     );
@@ -135,18 +204,4 @@ function readEffects(directory: string): Set<string> {
     for (const line of readFileSync(path.join(directory, file), 'utf8').split('\n')) effects.add(line);
   }
   return effects;
-}
-
-/** Until it works: what the client's user would do with a retryable error. */
-async function persist(call: () => Promise<unknown>): Promise<void> {
-  const giveUpAtMs = performance.now() + PATIENCE_MS;
-  for (;;) {
-    try {
-      await call();
-      return;
-    } catch (error) {
-      if (!ProviderError.is(error) || !error.retryable || performance.now() > giveUpAtMs) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
 }

@@ -46,15 +46,23 @@ const CALM_MS = 120_000;
 export async function runRound(options: RoundOptions): Promise<void> {
   const { seed, server, administrator, counts } = options;
   const schema = `f_${randomBytes(5).toString('hex')}`;
-  const ledgerTable = `"${schema}_app".ledger`;
+  const appSchema = `${schema}_app`;
+  const ledgerTable = `"${appSchema}".ledger`;
   const random = new Random(seed);
+  const logged = server.log().length;
   counts.seeds.push(seed);
   const violate = (problem: string) => counts.violations.push(`seed ${seed}: ${problem}`);
-  await administrator.query(`create schema "${schema}_app"`);
+  await administrator.query(`create schema "${appSchema}"`);
   await administrator.query(`create table ${ledgerTable} (key text not null)`);
+  await administrator.query(`create table "${appSchema}".orders (id text primary key)`);
 
   const world = await World.open({ ...options, schema, ledgerTable, onViolation: violate });
-  const load = await Load.open(world.clientProxy.url, schema, administrator);
+  const batches = Math.ceil(options.instances / KINDS.length);
+  const load = await Load.open({
+    ...{ url: world.clientProxy.url, schema, appSchema, administrator, random, repairs: world.repairs },
+    whileStopped: (use) => world.whileStopped(use),
+    handOverAt: Math.floor(batches / 2),
+  });
   const untilMs = performance.now() + options.forMs;
   const before = sumOf(counts, '');
   const mayGoOn = () => performance.now() < untilMs && sumOf(counts, '') - before < (options.maxFaults ?? Infinity);
@@ -68,27 +76,39 @@ export async function runRound(options: RoundOptions): Promise<void> {
   ]);
 
   await untilEnded(load);
-  for (const problem of await load.problems(world.effects, ledgerTable)) violate(problem);
+  for (const problem of await load.problems(world.effects)) violate(problem);
   for (const problem of await checkedInvariants((options.lastServer ?? server).url, schema, ledgerTable, counts))
     violate(problem);
   counts.rounds += 1;
   counts.instances += load.started;
+  if (counts.violations.length === 0) for (const problem of await cleanUp(world, load)) violate(problem);
   await load.close();
   await world.close();
-  counts.deadlocks = server.log().split('deadlock detected').length - 1;
+  const deadlocks = server.log().slice(logged).split('deadlock detected').slice(1);
+  counts.deadlocks += deadlocks.length;
+  counts.deadlockDetails.push(...deadlocks.map((text) => `seed ${seed}: ${text.slice(0, 3_000)}`));
   if (/PANIC/.test(server.log())) violate('the server panicked');
   // Kept when something is wrong, for whoever looks into it.
   if (counts.violations.length === 0) {
-    await administrator.query(`drop schema "${schema}" cascade`);
-    await administrator.query(`drop schema "${schema}_app" cascade`);
+    await administrator.query(`drop schema "${appSchema}" cascade`);
   }
+}
+
+/** The last operation that writes: the schema goes, although nobody answers that it has gone. */
+async function cleanUp(world: World, load: Load): Promise<string[]> {
+  await Promise.all(world.slots.map(({ process }) => process.stop()));
+  const cut = world.clientProxy
+    .arm({ when: 'after', at: ({ text }) => /^commit$/i.test(text) })
+    .then(() => world.clientProxy.cut());
+  await Promise.all([load.cleanUp(), cut]);
+  return load.leftovers();
 }
 
 async function giveWork(load: Load, { instances, forMs }: RoundOptions, mayGoOn: () => boolean): Promise<void> {
   const everyMs = (forMs * 0.8) / (instances / KINDS.length);
   for (let batch = 0; load.started < instances; batch++) {
     const begunMs = performance.now();
-    await Promise.all(KINDS.map((kind) => load.start(kind, `${kind}-${batch}`)));
+    await Promise.all([load.act(batch), ...KINDS.map((kind) => load.start(kind, `${kind}-${batch}`))]);
     await load.tend();
     if (mayGoOn()) await pause(Math.max(0, begunMs + everyMs - performance.now()));
   }
@@ -100,10 +120,11 @@ async function giveWork(load: Load, { instances, forMs }: RoundOptions, mayGoOn:
 
 async function untilEnded(load: Load): Promise<void> {
   const giveUpAtMs = performance.now() + CALM_MS;
+  load.calm();
   do {
     await load.tend();
     await pause(100);
-  } while (load.open > 0 && performance.now() < giveUpAtMs);
+  } while (load.open.length > 0 && performance.now() < giveUpAtMs);
   // Detached instances and late messages end a moment after those who sent them.
   await pause(1_000);
   await load.tend();
@@ -114,7 +135,7 @@ async function checkedInvariants(url: string, schema: string, ledgerTable: strin
   const provider = await DrizzleProvider.fromPool(pool, { schema, logger: silentLogger, ownsClient: true });
   try {
     const orchestrations = new Runtime(provider, { logger: silentLogger, logLevel: 'off' });
-    registerWorkload(orchestrations, () => {}, ledgerTable);
+    registerWorkload(orchestrations, { note: () => {}, ledgerTable, repairs: '' });
     const report = await checkInvariants(drizzle(pool), { schema, orchestrations });
     counts.events += report.checked.events;
     counts.replayed += report.checked.replayed;

@@ -20,6 +20,7 @@ export interface WorkerSettings {
   readonly schema: string;
   readonly ledgerTable: string;
   readonly effects: string;
+  readonly repairs: string;
   readonly pipeline: boolean;
   readonly verifyWarm: boolean;
   readonly connections: number;
@@ -107,6 +108,6 @@ const runtime = new Runtime(provider, {
   verifyWarm: settings.verifyWarm,
 });
 running.runtime = runtime;
-registerWorkload(runtime, effectsFile(settings.effects), settings.ledgerTable);
+registerWorkload(runtime, { ...settings, note: effectsFile(settings.effects) });
 await untilItWorks(() => runtime.start());
 tell({ kind: 'ready' });

@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import type { ActivityContext, ActivityFunction, GeneratorOrchestration, Runtime } from '../../../src/index.js';
 import { activity, orchestration } from '../../../src/index.js';
+import { breaks, deedOrchestrations } from './deeds/orchestrations.js';
 
 /** What an instance of the load is expected to do, whatever happens to its workers. */
 export interface Expectation {
@@ -180,11 +181,21 @@ export function typedDefinitions(ledgerTable: string) {
     const rest = await Promise.all([ctx.call(note, `${id}/2`), ctx.call(note, `${id}/3`)]);
     return [first, ...rest];
   });
-  return [enter, ledger, note, typed];
+  // What a schedule starts: it does its work under its own name, once.
+  const tick = orchestration('tick', async (ctx) => ctx.call(enter, ctx.instanceId));
+  return [enter, ledger, note, typed, tick];
 }
 
-export function registerWorkload(runtime: Runtime, note: NoteEffect, ledgerTable: string): void {
-  for (const [name, fn] of Object.entries(orchestrations)) {
+export interface WorkloadOptions {
+  readonly note: NoteEffect;
+  readonly ledgerTable: string;
+  /** Where a file says that what failed may go on. */
+  readonly repairs: string;
+}
+
+export function registerWorkload(runtime: Runtime, { note, ledgerTable, repairs }: WorkloadOptions): void {
+  runtime.registerActivity('breaks', breaks(note, repairs) as ActivityFunction);
+  for (const [name, fn] of Object.entries({ ...orchestrations, ...deedOrchestrations })) {
     runtime.registerOrchestration(name, fn as GeneratorOrchestration);
   }
   for (const [name, fn] of Object.entries(activities(note))) runtime.registerActivity(name, fn as ActivityFunction);

@@ -15,7 +15,8 @@ import { OrchestrationHandle } from './orchestration-handle.js';
 import { Schedules } from './schedules.js';
 import { SharedPoll } from './shared-poll.js';
 import type { StartOptions } from './start-options.js';
-import { checkedReference, typedStartMessage } from './start-options.js';
+import { checkedReference, queuePlacement, typedStartMessage } from './start-options.js';
+import { StartQueues, unknownQueue } from './start-queues.js';
 import type { OrchestrationStatus } from './status.js';
 import { hasEnded, parsedStatus, rawStatus } from './status.js';
 import { TransactionClient } from './transaction-client.js';
@@ -50,6 +51,8 @@ export class Client extends ManagementClient {
   private readonly handles: HandleAccess;
   /** Orchestrations that are started at certain times. */
   readonly schedules: Schedules;
+  /** Limits on how orchestrations are started. */
+  readonly startQueues: StartQueues;
 
   /** @throws TypeError without a provider */
   constructor(provider: Provider, options: ClientOptions = {}) {
@@ -78,6 +81,7 @@ export class Client extends ManagementClient {
     );
     this.handles = this.handleAccess();
     this.schedules = new Schedules(provider, this.maxPayloadBytes);
+    this.startQueues = new StartQueues(provider);
   }
 
   // ---- Definitions
@@ -85,7 +89,7 @@ export class Client extends ManagementClient {
   /**
    * Starts an instance of a definition and gives its handle.
    * @throws SchemaValidationError for an input that the definition refuses; InstanceExistsError;
-   *   ArgumentError or InvalidInputError for an option. Nothing is stored then.
+   *   ArgumentError, InvalidInputError or StartQueueError for an option. Nothing is stored then.
    * @example
    * const handle = await client.start(checkout, order, { id: `checkout-${order.id}` });
    * const receipt = await handle.result();
@@ -96,7 +100,14 @@ export class Client extends ManagementClient {
   ): Promise<OrchestrationHandle<Out>> {
     const [input, options = {}] = args as unknown as [input?: In, options?: StartOptions | undefined];
     const item = typedStartMessage(definition, input, options, this.maxPayloadBytes);
-    if (options.ifExists === 'error') {
+    const placement = queuePlacement(options);
+    if (placement) {
+      const outcome = await this.enqueuer.sendQueued({ ...placement, item });
+      if (outcome === 'unknownQueue') throw unknownQueue(placement.queue);
+      if (outcome === 'exists' && options.ifExists === 'error') {
+        throw new InstanceExistsError(item.instance, definition.name);
+      }
+    } else if (options.ifExists === 'error') {
       if (!(await this.enqueuer.sendStartIfAbsent(item))) throw new InstanceExistsError(item.instance, definition.name);
     } else {
       await this.enqueuer.send(item);

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import type { QueuedStart } from '../provider/start-queues.js';
 import { checkAgainstNow } from '../wire/standard-schema.js';
 import type { WorkItem } from '../wire/work-item.js';
 import type { OrchestrationReference } from './definition.js';
 import { InvalidInputError } from './errors.js';
 import { startMessage } from './messages.js';
+import { checkedKey, checkedPriority, checkedQueueId } from './start-queue-limits.js';
 
 /** How an instance is started. */
 export interface StartOptions {
@@ -18,6 +20,15 @@ export interface StartOptions {
   readonly ifExists?: 'use' | 'error' | undefined;
   /** Absent: the definition's; if it has none, what the registry's policy names, as a rule the latest. */
   readonly version?: string | undefined;
+  /**
+   * A start queue, whose limits say when the instance begins; see `client.startQueues`.
+   * Absent: it begins as soon as a runtime takes it.
+   */
+  readonly queue?: string | undefined;
+  /** What limits per key of the {@link queue} count together, such as a customer. Absent: they do not apply. */
+  readonly key?: string | undefined;
+  /** Higher is earlier in the {@link queue}; of equal ones the first. From -1,000,000 to 1,000,000. @defaultValue `0` */
+  readonly priority?: number | undefined;
 }
 
 /**
@@ -39,6 +50,23 @@ export function typedStartMessage(
     { instance: id ?? randomUUID(), name, input, version: version ?? options.version ?? null },
     maxPayloadBytes,
   );
+}
+
+/**
+ * How a start waits in a start queue; `undefined` for one that does not.
+ * @throws StartQueueError, InvalidInputError
+ */
+export function queuePlacement({ queue, key, priority }: StartOptions): Omit<QueuedStart, 'item'> | undefined {
+  if (queue === undefined) {
+    const given = key === undefined ? 'priority' : 'key';
+    if (key === undefined && priority === undefined) return undefined;
+    throw new InvalidInputError(`${given} means nothing without a queue: name one, or leave it out`);
+  }
+  return {
+    queue: checkedQueueId(queue),
+    key: checkedKey(queue, key),
+    priority: checkedPriority(queue, priority),
+  };
 }
 
 /** @throws TypeError for what is no orchestration */

@@ -1,10 +1,13 @@
+import { UnsupportedError } from '../provider/provider-error.js';
 import type { TransactionScope } from '../provider/provider.js';
+import type { QueuedStart, QueueStartOutcome } from '../provider/start-queues.js';
 import type { InputArgument, OrchestrationReference } from './definition.js';
 import { InstanceExistsError } from './errors.js';
 import type { HandleAccess } from './orchestration-handle.js';
 import { OrchestrationHandle } from './orchestration-handle.js';
 import type { StartOptions } from './start-options.js';
-import { typedStartMessage } from './start-options.js';
+import { queuePlacement, typedStartMessage } from './start-options.js';
+import { unknownQueue } from './start-queues.js';
 import { cancelMessage, signalMessage, startMessage } from './messages.js';
 
 /**
@@ -37,13 +40,26 @@ export class TransactionClient {
   ): Promise<OrchestrationHandle<Out>> {
     const [input, options = {}] = args as unknown as [input?: In, options?: StartOptions | undefined];
     const item = typedStartMessage(definition, input, options, this.maxPayloadBytes);
-    if (options.ifExists === 'error') {
+    const placement = queuePlacement(options);
+    if (placement) {
+      const outcome = await this.queueStart({ ...placement, item });
+      if (outcome === 'unknownQueue') throw unknownQueue(placement.queue);
+      if (outcome === 'exists' && options.ifExists === 'error') {
+        throw new InstanceExistsError(item.instance, definition.name);
+      }
+    } else if (options.ifExists === 'error') {
       const isNew = await this.scope.enqueueStartIfAbsent(item);
       if (!isNew) throw new InstanceExistsError(item.instance, definition.name);
     } else {
       await this.scope.enqueueForOrchestrator([{ item }]);
     }
     return new OrchestrationHandle<Out>(this.handles, item.instance);
+  }
+
+  private async queueStart(start: QueuedStart): Promise<QueueStartOutcome> {
+    const outcome = await this.scope.queueStart?.(start);
+    if (outcome === undefined) throw new UnsupportedError('this store keeps no start queues');
+    return outcome;
   }
 
   async startOrchestration(instanceId: string, name: string, input?: unknown): Promise<void> {

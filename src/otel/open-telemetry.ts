@@ -11,6 +11,7 @@ import {
 } from '@opentelemetry/api';
 import { PACKAGE_VERSION } from '../base/package-version.js';
 import type { AckOrchestrationItem, Provider, TransactionScope } from '../provider/provider.js';
+import type { QueuedStart, QueueStartOutcome } from '../provider/start-queues.js';
 import type { ActivityEnd, ActivityFacts, ObservedTurn, Telemetry, TurnFacts } from '../provider/telemetry.js';
 import { targetInstance, type WorkItem } from '../wire/work-item.js';
 import { type Instruments, makeInstruments } from './instruments.js';
@@ -201,6 +202,15 @@ class OpenTelemetry implements Telemetry {
         });
         return isAdded;
       },
+      ...(scope.queueStart && {
+        queueStart: async (start: QueuedStart) => {
+          let outcome: QueueStartOutcome = 'exists';
+          await this.clientCall(start.item, async (item) => {
+            outcome = (await scope.queueStart?.({ ...start, item: item as typeof start.item })) ?? outcome;
+          });
+          return outcome;
+        },
+      }),
       ackWorkItems: (elements) => scope.ackWorkItems(elements),
     };
   }

@@ -6,6 +6,7 @@ import type { ProviderAdmin } from './admin.js';
 import type { LockThread, LockThreadOptions } from './lock-thread.js';
 import type { ProviderError } from './provider-error.js';
 import type { ScheduleStore } from './schedules.js';
+import type { StartQueueStore } from './start-queues.js';
 import type { EnqueueForOrchestrator, TransactionScope } from './transaction-scope.js';
 
 export type { EnqueueForOrchestrator, TransactionScope } from './transaction-scope.js';
@@ -241,6 +242,9 @@ export interface Provider {
 
   /** Where schedules are kept; absent, or `undefined`, where the storage keeps none. */
   schedules?(): ScheduleStore | undefined;
+
+  /** Where start queues are kept; absent, or `undefined`, where the storage keeps none. */
+  startQueues?(): StartQueueStore | undefined;
 
   /** The idle probe: one statement for both queues. */
   due(): Promise<Due>;

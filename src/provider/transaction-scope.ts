@@ -1,5 +1,6 @@
 import type { WorkItem, WorkItemOf } from '../wire/work-item.js';
 import type { Ms, WorkItemLock } from './provider.js';
+import type { QueuedStart, QueueStartOutcome } from './start-queues.js';
 
 export interface EnqueueForOrchestrator {
   readonly item: WorkItem;
@@ -18,6 +19,11 @@ export interface TransactionScope {
    * first statement is not seen. @throws TransactionEndedError, ProviderError
    */
   enqueueStartIfAbsent(item: WorkItemOf<'StartOrchestration'>): Promise<boolean>;
+  /**
+   * As `StartQueueStore.enqueue`, for one start; absent where the storage keeps no start queues.
+   * @throws TransactionEndedError, UnsupportedError, ProviderError
+   */
+  queueStart?(start: QueuedStart): Promise<QueueStartOutcome>;
   /** `false` for an element whose lock is lost: roll back then. @throws TransactionEndedError, ProviderError */
   ackWorkItems(
     elements: readonly (WorkItemLock & { readonly completion?: WorkItem | undefined })[],

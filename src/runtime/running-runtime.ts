@@ -16,6 +16,7 @@ import { OrchestrationDispatcher } from './orchestration-dispatcher.js';
 import { RuntimeLocks } from './runtime-locks.js';
 import { ScheduleLoop } from './schedule-loop.js';
 import { SessionManager } from './session-manager.js';
+import { StartQueueLoop } from './start-queue-loop.js';
 import { systemActivities } from './system-activities.js';
 import type { WriteTrace } from './tracing/trace-record.js';
 import { TurnProcessor } from './turn-processor.js';
@@ -125,6 +126,8 @@ export class RunningRuntime {
     if (this.loops.length > 0) this.loops.push(this.probe.run());
     const schedules = this.runsOrchestrations ? this.core.provider.schedules?.() : undefined;
     if (schedules) this.loops.push(new ScheduleLoop(this.core, schedules).run());
+    const startQueues = this.runsOrchestrations ? this.core.provider.startQueues?.() : undefined;
+    if (startQueues) this.loops.push(new StartQueueLoop(this.core, startQueues).run());
     this.loops.push(pollGauges(this.core), this.heartbeats());
   }
 

@@ -11,17 +11,18 @@ import type {
   LockedWorkItem,
   OrchestrationLock,
   Provider,
-  Result,
   WorkItemLock,
 } from '../provider.js';
-import { ProviderError, UnsupportedError } from '../provider-error.js';
+import { UnsupportedError } from '../provider-error.js';
 import { codecAdmin } from './codec-admin.js';
 import { mapAck, mapEvents, mapKvSnapshot, mapLockedItem, mapValues } from './codec-records.js';
 import { codecScope } from './codec-scope.js';
 import { codecSchedules } from './codec-schedules.js';
+import { codecStartQueues } from './codec-start-queues.js';
 import { Coder } from './coder.js';
 import { mapWorkItem } from './map-payloads.js';
 import { DecodePauses } from './decode-pauses.js';
+import { asProviderError, eachEncoded } from './each-encoded.js';
 import { CodecError, type PayloadCodec } from './payload-codec.js';
 
 export interface CodecOptions {
@@ -188,6 +189,12 @@ function codecOperations(provider: Provider, codec: PayloadCodec, logger: Logger
         return schedules && codecSchedules(schedules, coder);
       },
     }),
+    ...(provider.startQueues && {
+      startQueues: () => {
+        const queues = provider.startQueues?.();
+        return queues && codecStartQueues(queues, coder);
+      },
+    }),
     read: async (instance) => guarded('read', async () => decodeEvents(await provider.read(instance), instance)),
     readWithExecution: async (instance, executionId) =>
       guarded('read', async () => decodeEvents(await provider.readWithExecution(instance, executionId), instance)),
@@ -261,23 +268,6 @@ async function encodeCompletion<Element extends WorkItemLock & { readonly comple
   }
 }
 
-/** Encodes the elements of a batch; one that cannot be encoded is answered with its error and never sent. */
-async function eachEncoded<Element>(
-  operation: string,
-  elements: readonly Element[],
-  encode: (element: Element) => Promise<Element>,
-  send: (encoded: readonly Element[]) => Promise<Result[]>,
-): Promise<Result[]> {
-  const encoded = await Promise.allSettled(elements.map(encode));
-  const ready = encoded.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-  const sent = ready.length > 0 ? await send(ready) : [];
-  let next = 0;
-  return encoded.map((outcome): Result => {
-    if (outcome.status === 'rejected') return { ok: false, error: asProviderError(operation, outcome.reason) };
-    return sent[next++] ?? { ok: false, error: ProviderError.permanent(operation, 'the provider gave no answer') };
-  });
-}
-
 /** Reads: an error of the codec becomes one of the operation. */
 async function guarded<T>(operation: string, read: () => Promise<T>): Promise<T> {
   try {
@@ -285,12 +275,6 @@ async function guarded<T>(operation: string, read: () => Promise<T>): Promise<T>
   } catch (error) {
     throw CodecError.is(error) ? asProviderError(operation, error) : error;
   }
-}
-
-/** Permanent for whoever called; the runtime puts a turn off and tries again (see `CodecError.is(error.cause)`). */
-function asProviderError(operation: string, error: unknown): ProviderError {
-  if (CodecError.is(error)) return ProviderError.permanent(operation, error.message, { cause: error });
-  return ProviderError.is(error) ? error : ProviderError.permanent(operation, 'encoding failed', { cause: error });
 }
 
 function outputOf(orchestration: string): string {

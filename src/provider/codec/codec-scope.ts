@@ -1,6 +1,7 @@
 import type { WorkItem } from '../../wire/work-item.js';
 import { targetInstance } from '../../wire/work-item.js';
 import type { TransactionScope } from '../provider.js';
+import type { QueuedStart, QueueStartOutcome } from '../start-queues.js';
 import type { Coder } from './coder.js';
 import { mapWorkItem } from './map-payloads.js';
 
@@ -25,6 +26,14 @@ export function codecScope(scope: TransactionScope, coder: Coder): TransactionSc
       const send = (ready: WorkItem) => scope.enqueueStartIfAbsent(ready as typeof item);
       return encoded instanceof Promise ? encoded.then(send) : send(encoded);
     },
+    ...(scope.queueStart && {
+      queueStart: async (start: QueuedStart) => {
+        const encoded = coder.encode(start.item, mapWorkItem, start.item.instance);
+        const send = async (item: WorkItem): Promise<QueueStartOutcome> =>
+          (await scope.queueStart?.({ ...start, item: item as typeof start.item })) ?? 'exists';
+        return encoded instanceof Promise ? encoded.then(send) : send(encoded);
+      },
+    }),
     ackWorkItems: async (elements) =>
       together(
         elements.map((element) =>

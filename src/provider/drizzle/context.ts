@@ -30,6 +30,8 @@ export interface ProviderContext {
    * Keys that depend on something (a window size, a set of parts) carry it in the key.
    */
   statement<Row>(key: string, build: () => Compilable, decode: DecodeRow<Row>): Statement<Row>;
-  /** An orchestrator or worker row became due now and this process may not take it: tells other processes. */
-  wake(queue: 'orchestrator' | 'worker'): void;
+  /** An orchestrator or worker row became due now and this process may not take it, or start queues changed: tells other processes. */
+  wake(about: 'orchestrator' | 'worker' | 'startQueues'): void;
+  /** Whether the tables of start queues are there, by what is known; messages look at them only then. */
+  readonly startQueues: { present: boolean };
 }

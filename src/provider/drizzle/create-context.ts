@@ -53,5 +53,6 @@ export function createContext(driver: Driver, options: ContextOptions = {}): Pro
       return statement as Statement<Row>;
     },
     wake: options.wake ?? (() => {}),
+    startQueues: { present: false },
   };
 }

@@ -3,6 +3,7 @@ import type { HistoryEvent } from '../../wire/event.js';
 import type { WorkItem, WorkItemOf } from '../../wire/work-item.js';
 import type { ProviderAdmin } from '../admin.js';
 import type { ScheduleStore } from '../schedules.js';
+import type { StartQueueStore } from '../start-queues.js';
 import { announcingAdmin } from '../announcing-admin.js';
 import type {
   Abandon,
@@ -51,6 +52,7 @@ import { type ScopeOptions, transactionScope } from './operations/scope/transact
 import { cleanupOrphanedSessions, type RenewSessionLock, renewSessionLock } from './operations/sessions.js';
 import type { ConnectOptions, DrizzleProviderOptions } from './options.js';
 import { DrizzleScheduleStore } from './schedules/schedule-store.js';
+import { DrizzleStartQueueStore } from './start-queues/start-queue-store.js';
 
 /** The options of an embedded database. */
 export interface EmbeddedOptions extends DrizzleProviderOptions {
@@ -69,6 +71,7 @@ export class DrizzleProvider implements Provider {
   private readonly endings: Endings;
   private readonly transactions: ActivityTransactions;
   private readonly scheduleStore: ScheduleStore;
+  private readonly startQueueStore: StartQueueStore | undefined;
   private readonly deletionListeners = new Set<() => void>();
   private closing: Promise<void> | undefined;
 
@@ -77,6 +80,9 @@ export class DrizzleProvider implements Provider {
     this.admin = this.announcing(new DrizzleProviderAdmin(parts.ctx));
     this.endings = new Endings(parts.ctx.logger);
     this.scheduleStore = new DrizzleScheduleStore(parts.ctx, parts.notifications);
+    // pg-mem knows none of the locks that they are made of.
+    const hasLocks = parts.ctx.driver.kind !== 'pg-mem';
+    this.startQueueStore = hasLocks ? new DrizzleStartQueueStore(parts.ctx, parts.notifications) : undefined;
     const scopeOf = (tx: unknown) => this.scopeOf(tx, { acksSilently: true });
     this.transactions = new DrizzleActivityTransactions({ ctx: parts.ctx, db: parts.db, scopeOf });
   }
@@ -189,6 +195,10 @@ export class DrizzleProvider implements Provider {
 
   schedules(): ScheduleStore {
     return this.scheduleStore;
+  }
+
+  startQueues(): StartQueueStore | undefined {
+    return this.startQueueStore;
   }
 
   due() {

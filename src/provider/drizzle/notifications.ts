@@ -20,8 +20,15 @@ const DEAF_RETRY_MS: Ms = 300_000;
 
 const PAYLOADS: Readonly<Record<QueueName, string>> = { orchestrator: 'o', worker: 'w' };
 const QUEUES: readonly QueueName[] = ['orchestrator', 'worker'];
-/** Schedules were added, changed or removed. */
-const SCHEDULES = 's';
+/** What else changes than the queues of messages. */
+export type Topic = 'schedules' | 'startQueues';
+const TOPIC_PAYLOADS: Readonly<Record<Topic, string>> = { schedules: 's', startQueues: 'q' };
+const TOPICS: readonly Topic[] = ['schedules', 'startQueues'];
+
+/** The notification that says so. */
+export function payloadOf(about: QueueName | Topic): string {
+  return { ...PAYLOADS, ...TOPIC_PAYLOADS }[about];
+}
 
 const notify = compile(sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')})`, noRow);
 
@@ -49,8 +56,11 @@ export interface NotificationsOptions {
 export class Notifications {
   private readonly channel: string;
   private readonly listeners = new Set<WakeUpListener>();
-  private readonly scheduleListeners = new Set<() => void>();
-  private readonly senders: Readonly<Record<QueueName | 'schedules', ThrottledSender>>;
+  private readonly topicListeners: Readonly<Record<Topic, Set<() => void>>> = {
+    schedules: new Set(),
+    startQueues: new Set(),
+  };
+  private readonly senders: Readonly<Record<QueueName | Topic, ThrottledSender>>;
   private subscription: Subscription | undefined;
   private echo: { readonly payload: string; readonly timer: NodeJS.Timeout } | undefined;
   private retry: NodeJS.Timeout | undefined;
@@ -60,11 +70,13 @@ export class Notifications {
 
   constructor(private readonly options: NotificationsOptions) {
     this.channel = notifyChannel(options.schema);
-    const sender = (payload: string) => new ThrottledSender(() => this.send(payload), options.logger);
+    const sender = (about: QueueName | Topic) =>
+      new ThrottledSender(() => this.send(payloadOf(about)), options.logger);
     this.senders = {
-      orchestrator: sender(PAYLOADS.orchestrator),
-      worker: sender(PAYLOADS.worker),
-      schedules: sender(SCHEDULES),
+      orchestrator: sender('orchestrator'),
+      worker: sender('worker'),
+      schedules: sender('schedules'),
+      startQueues: sender('startQueues'),
     };
   }
 
@@ -91,29 +103,29 @@ export class Notifications {
     };
   }
 
-  /** Schedules changed by this process: tells this one and the others. */
-  schedulesChanged(): void {
-    this.tellOfSchedules();
-    if (this.options.enabled && !this.closed) this.senders.schedules.request();
+  /** Changed by this process: tells this one and the others. */
+  changed(topic: Topic): void {
+    this.tellOf(topic);
+    if (this.options.enabled && !this.closed) this.senders[topic].request();
   }
 
   /** Heard of other processes only while somebody listens for wake-ups. */
-  onSchedulesChanged(listener: () => void): () => void {
+  onChanged(topic: Topic, listener: () => void): () => void {
     const entry = () => listener();
-    this.scheduleListeners.add(entry);
-    return () => void this.scheduleListeners.delete(entry);
+    this.topicListeners[topic].add(entry);
+    return () => void this.topicListeners[topic].delete(entry);
   }
 
   /** Sends what is held back and stops listening. */
   async close(): Promise<void> {
     this.closed = true;
     this.listeners.clear();
-    this.scheduleListeners.clear();
+    for (const topic of TOPICS) this.topicListeners[topic].clear();
     await Promise.all([...Object.values(this.senders).map((sender) => sender.flush()), this.stopListening()]);
   }
 
-  private tellOfSchedules(): void {
-    for (const listener of this.scheduleListeners) listener();
+  private tellOf(topic: Topic): void {
+    for (const listener of this.topicListeners[topic]) listener();
   }
 
   private tell(queue: QueueName, isFromElsewhere = false): boolean {
@@ -148,7 +160,8 @@ export class Notifications {
       this.listening = true;
       return;
     }
-    if (payload === SCHEDULES) this.tellOfSchedules();
+    const topic = TOPICS.find((name) => TOPIC_PAYLOADS[name] === payload);
+    if (topic) this.tellOf(topic);
     const queue = QUEUES.find((name) => PAYLOADS[name] === payload);
     if (queue) this.tell(queue, true);
   }
@@ -156,7 +169,7 @@ export class Notifications {
   /** Others may have brought work while nobody listened. And a connection that says LISTEN may still be deaf. */
   private connected(): void {
     for (const queue of QUEUES) this.tell(queue, true);
-    this.tellOfSchedules();
+    for (const topic of TOPICS) this.tellOf(topic);
     this.forgetEcho();
     const payload = randomUUID();
     const { echoTimeoutMs = ECHO_TIMEOUT_MS } = this.options;

@@ -15,6 +15,9 @@ import { requireSafeSearchPath } from './search-path.js';
 import { compile, textCell } from './statement.js';
 import { toProviderError } from './to-provider-error.js';
 
+/** What made the tables of start queues; a schema that native made has them on request only. */
+const START_QUEUES_MIGRATION = '0003_start_queues';
+
 /** What a provider consists of. */
 export interface ProviderParts {
   readonly ctx: ProviderContext;
@@ -37,7 +40,9 @@ export async function openProvider(db: DrizzleDatabase, options: DrizzleProvider
   const driver = driverFor(db, { ...options, logger });
   const notifications = new Notifications({ schema, driver, logger, enabled });
   const clock = options.clock ?? ownClock(driver, logger, options);
-  const ctx = createContext(driver, { ...options, schema, clock, logger, wake: (queue) => notifications.wake(queue) });
+  const wake: ProviderContext['wake'] = (about) =>
+    about === 'startQueues' ? notifications.changed(about) : notifications.wake(about);
+  const ctx = createContext(driver, { ...options, schema, clock, logger, wake });
   const close = async () => {
     if (clock instanceof MeasuredClock) clock.close();
     await notifications.close();
@@ -47,6 +52,7 @@ export async function openProvider(db: DrizzleDatabase, options: DrizzleProvider
     await requireSafeSearchPath(driver);
     const status = await readySchema(driver, schema, options);
     reportMissing(status, logger);
+    ctx.startQueues.present = driver.kind !== 'pg-mem' && !status.missingTables.includes(START_QUEUES_MIGRATION);
     ctx.identity.trust(db);
     await ctx.identity.learn();
     if (clock instanceof MeasuredClock) await clock.start();

@@ -4,6 +4,7 @@ import { notifyChannel } from '../../schema/notify-channel.js';
 import { TransactionEndedError, UnsupportedError } from '../provider-error.js';
 import type { QueueName } from '../provider.js';
 import type { ProviderContext } from './context.js';
+import { payloadOf } from './notifications.js';
 import { ScopeEndedError, type ScopeExecutor, type SqlValues } from './executor.js';
 import { booleanCell, compile, noRow, type Statement } from './statement.js';
 import { toProviderError } from './to-provider-error.js';
@@ -111,19 +112,19 @@ export class CallerTransaction {
   }
 
   /** Wakes this process after the commit, where nobody else would tell it. */
-  private wakeAtCommit(queue: QueueName): void {
-    this.executor.onCommit?.(() => this.ctx.wake(queue));
+  private wakeAtCommit(about: QueueName | 'startQueues'): void {
+    this.executor.onCommit?.(() => this.ctx.wake(about));
   }
 
   /** Delivered at the caller's commit, to this process as well: nobody else learns of that commit. */
-  notify(operation: string, queue: QueueName): Promise<undefined[]> {
-    this.wakeAtCommit(queue);
+  notify(operation: string, about: QueueName | 'startQueues'): Promise<undefined[]> {
+    this.wakeAtCommit(about);
     const statement = this.ctx.statement(
       'scope: notify',
       () => sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')}) where ${isInScope}`,
       noRow,
     );
-    const values = { channel: notifyChannel(this.ctx.schema), payload: queue === 'orchestrator' ? 'o' : 'w' };
+    const values = { channel: notifyChannel(this.ctx.schema), payload: payloadOf(about) };
     return this.run(operation, statement, values);
   }
 

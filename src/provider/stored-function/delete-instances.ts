@@ -4,6 +4,8 @@ import { checkedFilter, type FinishedRoot, finishedRoots } from '../drizzle/admi
 import { forgetArchive, hasArchive } from '../drizzle/admin/forget-archive.js';
 import { getInstanceTree } from '../drizzle/admin/list-instances.js';
 import type { ProviderContext } from '../drizzle/context.js';
+import { forgetStarts, forgetWaiting, waitingDeleted } from '../drizzle/start-queues/forget-starts.js';
+import { withoutMissingQueues } from '../drizzle/start-queues/missing-queues.js';
 import { integerCell } from '../drizzle/statement.js';
 import { inTransaction } from '../drizzle/transaction.js';
 import { callFunction, readFunction } from './call.js';
@@ -33,20 +35,27 @@ export async function deleteInstancesAtomic(
     }),
   });
   // The functions know nothing of it. What is left behind by a crash here, the next deletion of the id takes.
-  await inTransaction(ctx, operation, async (tx) => {
-    if (await hasArchive(ctx, tx)) await forgetArchive(ctx, tx, ids);
-  });
-  return counts;
+  const waited = await withoutMissingQueues(ctx, () =>
+    inTransaction(ctx, operation, async (tx) => {
+      if (await hasArchive(ctx, tx)) await forgetArchive(ctx, tx, ids);
+      return forgetStarts(ctx, tx, ids);
+    }),
+  );
+  return { ...counts, queueMessagesDeleted: counts.queueMessagesDeleted + waited };
 }
 
 /**
- * Deletes a root instance with all its descendants.
+ * Deletes a root instance with all its descendants, or a start that waits in a start queue.
  * @throws ProviderError when it is unknown, a sub-orchestration, or (unless forced)
  *   when one of the tree is running
  */
 export async function deleteInstance(ctx: ProviderContext, instance: string, force: boolean): Promise<DeleteResult> {
   const operation = 'delete_instance';
-  const parent = await getParentId(ctx, instance, operation);
+  const parent = await getParentId(ctx, instance, operation).catch(async (error: unknown) => {
+    if (await forgetWaiting(ctx, operation, instance)) return undefined;
+    throw error;
+  });
+  if (parent === undefined) return waitingDeleted;
   if (parent !== null) {
     throw ProviderError.permanent(
       operation,

@@ -2,6 +2,7 @@ import { utf8Length } from '../../base/text.js';
 import type { WorkItem } from '../../wire/work-item.js';
 import type { ProviderContext } from '../drizzle/context.js';
 import type { SqlValues } from '../drizzle/executor.js';
+import { enqueueForOrchestrator as enqueueByStatement } from '../drizzle/operations/enqueue-for-orchestrator.js';
 import { moment } from '../drizzle/operations/moment.js';
 import {
   type OrchestratorRow,
@@ -11,6 +12,7 @@ import {
   workerRow,
 } from '../drizzle/operations/queue-rows.js';
 import { refuseOrchestratorItem, refuseWorkerItem } from '../drizzle/operations/refusal.js';
+import { concernsWaiting, messageKind } from '../drizzle/start-queues/deliver-messages.js';
 import type { EnqueueForOrchestrator, Ms, Result } from '../provider.js';
 import { callFunction } from './call.js';
 import { settleEach } from './each.js';
@@ -21,6 +23,9 @@ export async function enqueueForOrchestrator(
   elements: readonly EnqueueForOrchestrator[],
 ): Promise<Result[]> {
   const name = 'enqueue_orchestrator_work';
+  // No function knows of start queues: what may concern a start that waits in one takes our own statement.
+  const messages = elements.map(({ item }) => ({ kind: messageKind(item) }));
+  if (concernsWaiting(ctx, messages)) return enqueueByStatement(ctx, elements);
   let isDue = false;
   const results = await settleEach<EnqueueForOrchestrator, OrchestratorRow>({
     elements,

@@ -3,15 +3,24 @@ import type { WorkItem, WorkItemOf } from '../../wire/work-item.js';
 import type { ProviderContext } from '../drizzle/context.js';
 import type { SqlValues } from '../drizzle/executor.js';
 import { prepareWorkAck, refuseWorkAck, type WorkAck } from '../drizzle/operations/ack-work-statement.js';
-import { orchestratorRow, visibleAtMs, workerRow } from '../drizzle/operations/queue-rows.js';
+import { type OrchestratorRow, orchestratorRow, visibleAtMs, workerRow } from '../drizzle/operations/queue-rows.js';
 import { refuseOrchestratorItem, refuseWorkerItem } from '../drizzle/operations/refusal.js';
 import { startInScope } from '../drizzle/operations/scope/start-in-scope.js';
 import type { ScopeOptions } from '../drizzle/operations/scope/transaction-scope.js';
 import { tokensOnce } from '../drizzle/operations/settle-batch.js';
 import { CallerTransaction, isInScope } from '../drizzle/scope.js';
+import {
+  concernsWaiting,
+  deliverMessages,
+  deliverValues,
+  type Message,
+  messageKind,
+} from '../drizzle/start-queues/deliver-messages.js';
+import { queueInScope } from '../drizzle/start-queues/queue-in-scope.js';
 import { noRow, type Statement } from '../drizzle/statement.js';
-import type { EnqueueForOrchestrator, QueueName, TransactionScope } from '../provider.js';
+import type { EnqueueForOrchestrator, Ms, QueueName, TransactionScope } from '../provider.js';
 import type { ProviderError } from '../provider-error.js';
+import type { QueuedStart, QueueStartOutcome } from '../start-queues.js';
 import { functionCall, spoken } from './call.js';
 import { orchestratorValues, workerValues } from './enqueue.js';
 import { ackWorkValues } from './work-locks.js';
@@ -38,11 +47,25 @@ class StoredFunctionScope implements TransactionScope {
     const nowMs = this.ctx.clock.nowMs();
     const rows = elements.map(({ item, delayMs }) => orchestratorRow(item, delayMs));
     const isDue = rows.some((row) => visibleAtMs(row, nowMs) <= nowMs);
+    const messages = elements.map(({ item }, index) => ({
+      row: rows[index] as OrchestratorRow,
+      kind: messageKind(item),
+    }));
+    if (concernsWaiting(this.ctx, messages)) return this.deliver(name, messages, nowMs, isDue);
     await this.enqueue(
       name,
       rows.map((row) => orchestratorValues(row, nowMs)),
       isDue ? 'orchestrator' : undefined,
     );
+  }
+
+  /** No function knows of start queues. */
+  private async deliver(name: string, messages: readonly Message[], nowMs: Ms, isDue: boolean): Promise<void> {
+    const stored = this.transaction.run(name, deliverMessages(this.ctx, isInScope), deliverValues(messages, nowMs));
+    const notified = isDue ? this.transaction.notify(name, 'orchestrator') : undefined;
+    notified?.catch(() => {});
+    if ((await stored).length === 0) throw this.transaction.ended(name);
+    await notified;
   }
 
   async enqueueForWorker(items: readonly WorkItem[]): Promise<void> {
@@ -59,6 +82,10 @@ class StoredFunctionScope implements TransactionScope {
   /** No function does that: the same statements as `DrizzleProvider`'s. */
   enqueueStartIfAbsent(item: WorkItemOf<'StartOrchestration'>): Promise<boolean> {
     return startInScope(this.ctx, this.transaction, item);
+  }
+
+  queueStart(start: QueuedStart): Promise<QueueStartOutcome> {
+    return queueInScope(this.ctx, this.transaction, start);
   }
 
   async ackWorkItems(elements: readonly WorkAck[]): Promise<boolean[]> {

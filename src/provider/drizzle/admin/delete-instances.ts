@@ -1,6 +1,8 @@
 import type { DeleteResult, InstanceFilter } from '../../admin.js';
 import { ProviderError } from '../../provider-error.js';
 import type { ProviderContext } from '../context.js';
+import { forgetWaiting, waitingDeleted } from '../start-queues/forget-starts.js';
+import { withoutMissingQueues } from '../start-queues/missing-queues.js';
 import { inTransaction } from '../transaction.js';
 import { deleteListed, type DeletionOutcome } from './delete-listed.js';
 import { getParentId } from './describe-instances.js';
@@ -31,13 +33,17 @@ export async function deleteInstancesAtomic(
 }
 
 /**
- * Deletes a root instance with all its descendants.
+ * Deletes a root instance with all its descendants, or a start that waits in a start queue.
  * @throws ProviderError when it is unknown, a sub-orchestration, or (unless forced)
  *   when one of the tree is running
  */
 export async function deleteInstance(ctx: ProviderContext, instance: string, force: boolean): Promise<DeleteResult> {
   const operation = 'delete_instance';
-  const parent = await getParentId(ctx, instance, operation);
+  const parent = await getParentId(ctx, instance, operation).catch(async (error: unknown) => {
+    if (await forgetWaiting(ctx, operation, instance)) return undefined;
+    throw error;
+  });
+  if (parent === undefined) return waitingDeleted;
   if (parent !== null) {
     throw ProviderError.permanent(
       operation,
@@ -108,7 +114,7 @@ async function deleteTrees(
 }
 
 function deleteTogether(ctx: ProviderContext, operation: string, ids: readonly string[], force: boolean) {
-  return inTransaction(ctx, operation, (tx) => deleteListed(ctx, tx, ids, force));
+  return withoutMissingQueues(ctx, () => inTransaction(ctx, operation, (tx) => deleteListed(ctx, tx, ids, force)));
 }
 
 function countsOf(operation: string, outcome: DeletionOutcome): DeleteResult {

@@ -6,6 +6,7 @@ import type { DeleteResult } from '../../admin.js';
 import type { ProviderContext } from '../context.js';
 import type { Transaction } from '../executor.js';
 import { type Cell, integerCell, noRow, textCell } from '../statement.js';
+import { forgetStarts } from '../start-queues/forget-starts.js';
 import { forgetArchive, hasArchive } from './forget-archive.js';
 
 const value = (name: string) => sql.placeholder(name);
@@ -46,6 +47,7 @@ export async function deleteListed(
 
   const unborn = await findUnborn(ctx, tx, ids, scheduled.flatMap(childOf));
   if (archived) await forgetArchive(ctx, tx, ids);
+  const waited = await forgetStarts(ctx, tx, ids);
   const counts = new Map(
     await tx.runLast(deleteAll(ctx), {
       ids,
@@ -60,7 +62,7 @@ export async function deleteListed(
       instancesDeleted: count('instances'),
       executionsDeleted: count('executions'),
       eventsDeleted: count('events'),
-      queueMessagesDeleted: count('orchestrator') + count('worker') + count('unborn'),
+      queueMessagesDeleted: count('orchestrator') + count('worker') + count('unborn') + waited,
     },
   };
 }

@@ -1,10 +1,11 @@
 import type { EnqueueForOrchestrator, Result } from '../../provider.js';
 import type { ProviderContext } from '../context.js';
-import { noRow } from '../statement.js';
+import { concernsWaiting, deliverMessages, deliverValues, type Message, messageKind } from '../start-queues/deliver-messages.js';
+import { withoutMissingQueues } from '../start-queues/missing-queues.js';
+import { noRow, type Statement } from '../statement.js';
 import { runStatement } from '../transaction.js';
 import {
   insertIntoOrchestratorQueue,
-  type OrchestratorRow,
   orchestratorRow,
   orchestratorRows,
   visibleAtMs,
@@ -20,22 +21,32 @@ export async function enqueueForOrchestrator(
   ctx: ProviderContext,
   elements: readonly EnqueueForOrchestrator[],
 ): Promise<Result[]> {
-  const insert = ctx.statement('enqueue: orchestrator', () => insertIntoOrchestratorQueue(ctx), noRow);
-  return settleAccepted<EnqueueForOrchestrator, OrchestratorRow, void>({
+  return settleAccepted<EnqueueForOrchestrator, Message, void>({
     elements,
     accept: ({ item, delayMs }) => {
       const refusal = refuseOrchestratorItem(OPERATION, item);
-      return refusal ? failed(refusal) : { accepted: orchestratorRow(item, delayMs) };
+      return refusal ? failed(refusal) : { accepted: { row: orchestratorRow(item, delayMs), kind: messageKind(item) } };
     },
-    sizeOf: ({ text }) => utf8Length(text),
-    run: async (rows) => {
-      let isDue = false;
-      await runStatement(ctx, OPERATION, insert, (nowMs) => {
-        isDue = rows.some((row) => visibleAtMs(row, nowMs) <= nowMs);
-        return orchestratorRows(rows, nowMs);
-      });
+    sizeOf: ({ row }) => utf8Length(row.text),
+    run: async (messages) => {
+      const isDue = await withoutMissingQueues(ctx, () => store(ctx, messages));
       if (isDue) ctx.wake('orchestrator');
-      return rows.map(() => done());
+      return messages.map(() => done());
     },
   });
+}
+
+/** @returns whether one of them is due now */
+async function store(ctx: ProviderContext, messages: readonly Message[]): Promise<boolean> {
+  const rows = messages.map(({ row }) => row);
+  const deliver = concernsWaiting(ctx, messages);
+  const statement: Statement<unknown> = deliver
+    ? deliverMessages(ctx)
+    : ctx.statement('enqueue: orchestrator', () => insertIntoOrchestratorQueue(ctx), noRow);
+  let isDue = false;
+  await runStatement(ctx, OPERATION, statement, (nowMs) => {
+    isDue = rows.some((row) => visibleAtMs(row, nowMs) <= nowMs);
+    return deliver ? deliverValues(messages, nowMs) : orchestratorRows(rows, nowMs);
+  });
+  return isDue;
 }

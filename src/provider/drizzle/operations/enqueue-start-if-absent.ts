@@ -4,6 +4,7 @@ import type { ProviderContext } from '../context.js';
 import type { SqlValues } from '../executor.js';
 import { noRow, type Statement, textCell } from '../statement.js';
 import { inTransaction } from '../transaction.js';
+import { withoutMissingQueues } from '../start-queues/missing-queues.js';
 import { insertIntoOrchestratorQueue, type OrchestratorRow, orchestratorRow, orchestratorRows } from './queue-rows.js';
 import { refuseOrchestratorItem } from './refusal.js';
 
@@ -23,14 +24,16 @@ export async function enqueueStartIfAbsent(
   const refusal = refuseOrchestratorItem(START_IF_ABSENT, item);
   if (refusal) throw refusal;
   const row = orchestratorRow(item);
-  const added = await inTransaction(ctx, START_IF_ABSENT, async (tx, nowMs) => {
-    const values = startValues(ctx, row, nowMs);
-    const [, rows] = await Promise.all([
-      tx.run(lockOfStart(ctx), values),
-      tx.runLast(insertUnlessStarted(ctx), values),
-    ]);
-    return rows.length > 0;
-  });
+  const added = await withoutMissingQueues(ctx, () =>
+    inTransaction(ctx, START_IF_ABSENT, async (tx, nowMs) => {
+      const values = startValues(ctx, row, nowMs);
+      const [, rows] = await Promise.all([
+        tx.run(lockOfStart(ctx), values),
+        tx.runLast(insertUnlessStarted(ctx), values),
+      ]);
+      return rows.length > 0;
+    }),
+  );
   if (added) ctx.wake('orchestrator');
   return added;
 }
@@ -52,16 +55,25 @@ export function lockOfStart(ctx: ProviderContext, where?: SQL): Statement<undefi
 }
 
 /**
- * The start, if there is neither an instance of its id nor a start that waits. By the index
- * on the instance; rows of other kinds are read only where no instance is there yet.
+ * The start, if there is neither an instance of its id nor a start that waits, be it in a
+ * start queue. By the index on the instance; rows of other kinds are read only where no
+ * instance is there yet.
  */
 export function insertUnlessStarted(ctx: ProviderContext, where?: SQL): Statement<string> {
   const { instances, orchestratorQueue } = ctx.tables;
-  const isAbsent = sql`not exists (select 1 from ${instances} where instance_id = ${value('instance')}::text)
-    and not exists (select 1 from ${orchestratorQueue} where instance_id = ${value('instance')}::text
-      and work_item like '{"StartOrchestration"%')`;
+  const instance = sql`${value('instance')}::text`;
+  const looksAtQueues = ctx.startQueues.present;
+  const isAbsent = sql`not exists (select 1 from ${instances} where instance_id = ${instance})
+    and not exists (select 1 from ${orchestratorQueue} where instance_id = ${instance}
+      and work_item like '{"StartOrchestration"%')
+    ${
+      looksAtQueues
+        ? sql`and not exists (select 1 from ${ctx.ownTables.queuedStarts}
+            where instance_id = ${instance} and admitted_ms is null)`
+        : sql``
+    }`;
   return ctx.statement(
-    `start if absent: insert${where ? ' in scope' : ''}`,
+    `start if absent: insert${looksAtQueues ? ' beside start queues' : ''}${where ? ' in scope' : ''}`,
     () => sql`with added as (
         ${insertIntoOrchestratorQueue(ctx, sql`where ${isAbsent} ${where ? sql`and ${where}` : sql``}`)} returning id
       ) select id::text from added`,

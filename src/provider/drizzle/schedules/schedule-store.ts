@@ -13,6 +13,7 @@ import { isMissingTable, missingTable } from '../admin/own-tables.js';
 import type { ProviderContext } from '../context.js';
 import type { Transaction } from '../executor.js';
 import type { Notifications } from '../notifications.js';
+import { isRunning } from '../operations/is-running.js';
 import { insertIntoOrchestratorQueue, orchestratorRow, orchestratorRows } from '../operations/queue-rows.js';
 import { booleanCell, noRow, optionalIntegerCell, textCell } from '../statement.js';
 import { inTransaction, readStatement, runStatement } from '../transaction.js';
@@ -149,7 +150,7 @@ export class DrizzleScheduleStore implements ScheduleStore {
   }
 
   onChanged(listener: () => void): () => void {
-    return this.notifications.onSchedulesChanged(listener);
+    return this.notifications.onChanged('schedules', listener);
   }
 
   private async nextFireMs(): Promise<Ms | null> {
@@ -168,17 +169,9 @@ export class DrizzleScheduleStore implements ScheduleStore {
   /** Only a schedule that cares is asked about. */
   private async isRunning(tx: Transaction, { overlap, lastInstance }: StoredSchedule): Promise<boolean> {
     if (overlap !== 'skip' || lastInstance === null) return false;
-    const { instances, executions, orchestratorQueue } = this.ctx.tables;
     const statement = this.statement(
       'running',
-      () => sql`select exists (
-          select from ${instances} i join ${executions} e
-            on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id
-          where i.instance_id = ${value('instance')} and e.status not in ('Completed', 'Failed')
-        ) or (
-          not exists (select from ${instances} i where i.instance_id = ${value('instance')})
-          and exists (select from ${orchestratorQueue} q where q.instance_id = ${value('instance')})
-        )`,
+      () => sql`select ${isRunning(this.ctx, sql`${value('instance')}::text`)}`,
       ([running]) => booleanCell(running),
     );
     const [running = false] = await tx.run(statement, { instance: lastInstance });
@@ -223,7 +216,7 @@ export class DrizzleScheduleStore implements ScheduleStore {
   }
 
   private changed(): void {
-    this.notifications.schedulesChanged();
+    this.notifications.changed('schedules');
   }
 
   private woken(started: readonly string[]): void {

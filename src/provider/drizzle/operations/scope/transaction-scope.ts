@@ -2,10 +2,11 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { WorkItem, WorkItemOf } from '../../../../wire/work-item.js';
 import type { EnqueueForOrchestrator, QueueName, TransactionScope } from '../../../provider.js';
 import type { ProviderError } from '../../../provider-error.js';
+import type { QueuedStart, QueueStartOutcome } from '../../../start-queues.js';
 import type { ProviderContext } from '../../context.js';
 import type { SqlValues } from '../../executor.js';
 import { CallerTransaction, isInScope } from '../../scope.js';
-import { textCell } from '../../statement.js';
+import { type Statement, textCell } from '../../statement.js';
 import { ackWorkStatement, ackWorkValues, prepareWorkAck, refuseWorkAck, type WorkAck } from '../ack-work-statement.js';
 import {
   insertIntoOrchestratorQueue,
@@ -18,6 +19,8 @@ import {
 } from '../queue-rows.js';
 import { refuseOrchestratorItem, refuseWorkerItem } from '../refusal.js';
 import { tokensOnce } from '../settle-batch.js';
+import { concernsWaiting, deliverMessages, deliverValues, messageKind } from '../../start-queues/deliver-messages.js';
+import { queueInScope } from '../../start-queues/queue-in-scope.js';
 import { startInScope } from './start-in-scope.js';
 
 /**
@@ -47,12 +50,19 @@ class DrizzleTransactionScope implements TransactionScope {
     throwFirst(elements.map(({ item }) => refuseOrchestratorItem(operation, item)));
     if (elements.length === 0) return;
     const nowMs = this.ctx.clock.nowMs();
-    const rows = elements.map(({ item, delayMs }) => orchestratorRow(item, delayMs));
+    const messages = elements.map(({ item, delayMs }) => ({
+      row: orchestratorRow(item, delayMs),
+      kind: messageKind(item),
+    }));
+    const rows = messages.map(({ row }) => row);
+    const deliver = concernsWaiting(this.ctx, messages);
     await this.insert({
       operation,
       queue: 'orchestrator',
-      insert: insertIntoOrchestratorQueue,
-      values: orchestratorRows(rows, nowMs),
+      statement: deliver
+        ? deliverMessages(this.ctx, isInScope)
+        : this.inserting('orchestrator', insertIntoOrchestratorQueue),
+      values: deliver ? deliverValues(messages, nowMs) : orchestratorRows(rows, nowMs),
       notifies: rows.some((row) => visibleAtMs(row, nowMs) <= nowMs),
     });
   }
@@ -64,7 +74,7 @@ class DrizzleTransactionScope implements TransactionScope {
     await this.insert({
       operation,
       queue: 'worker',
-      insert: insertIntoWorkerQueue,
+      statement: this.inserting('worker', insertIntoWorkerQueue),
       values: workerRows(items.map(workerRow), this.ctx.clock.nowMs()),
       notifies: true,
     });
@@ -72,6 +82,10 @@ class DrizzleTransactionScope implements TransactionScope {
 
   enqueueStartIfAbsent(item: WorkItemOf<'StartOrchestration'>): Promise<boolean> {
     return startInScope(this.ctx, this.transaction, item);
+  }
+
+  queueStart(start: QueuedStart): Promise<QueueStartOutcome> {
+    return queueInScope(this.ctx, this.transaction, start);
   }
 
   async ackWorkItems(elements: readonly WorkAck[]): Promise<boolean[]> {
@@ -96,12 +110,15 @@ class DrizzleTransactionScope implements TransactionScope {
     return elements.map(({ lockToken }, index) => isFirst[index] === true && gone.has(lockToken));
   }
 
-  private async insert({ operation, queue, insert, values, notifies }: ScopedInsert): Promise<void> {
-    const statement = this.ctx.statement(
+  private inserting(queue: QueueName, insert: (ctx: ProviderContext, where: SQL) => SQL): Statement<string> {
+    return this.ctx.statement(
       `scope: enqueue ${queue}`,
       () => sql`with added as (${insert(this.ctx, sql`where ${isInScope}`)} returning id) select id::text from added`,
       ([id]) => textCell(id),
     );
+  }
+
+  private async insert({ operation, queue, statement, values, notifies }: ScopedInsert): Promise<void> {
     const added = this.transaction.run(operation, statement, values);
     const notified = notifies ? this.transaction.notify(operation, queue) : undefined;
     notified?.catch(() => {});
@@ -114,7 +131,7 @@ class DrizzleTransactionScope implements TransactionScope {
 interface ScopedInsert {
   readonly operation: string;
   readonly queue: QueueName;
-  readonly insert: (ctx: ProviderContext, where: SQL) => SQL;
+  readonly statement: Statement<string>;
   readonly values: SqlValues;
   readonly notifies: boolean;
 }

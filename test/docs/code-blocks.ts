@@ -9,8 +9,10 @@ export interface CodeBlock {
   readonly code: string;
   /** What its lines `// → …` say that it prints, in order. */
   readonly prints: readonly string[];
-  /** Why it is not run, from a comment `<!-- not run: … -->` above it. */
+  /** Why it is not run, from a comment `<!-- not run: … -->` above it. In TypeScript it is compiled all the same. */
   readonly notRun: string | undefined;
+  /** The name under which others of its page import it, from a first line such as `// subscribe.ts`. */
+  readonly fileName: string | undefined;
 }
 
 /** The pages that people read; the generated reference has no programs. */
@@ -38,6 +40,7 @@ export function codeBlocks(root: string, page: string): CodeBlock[] {
       language: fence[1]?.startsWith('t') ? 'ts' : 'js',
       code: code.join('\n'),
       prints: code.flatMap((line) => /\/\/ → (.*)$/.exec(line)?.[1] ?? []),
+      fileName: /^\/\/ ([\w-]+(?:\.test)?\.ts)$/.exec(code[0] ?? '')?.[1],
       notRun: /<!-- not run: (.*) -->/.exec(lines[n - 1] ?? '')?.[1],
     });
     n = end;

@@ -14,7 +14,15 @@ const folder = path.join(root, '.tmp', 'docs');
 
 const blocks = pages(root).flatMap((page) => codeBlocks(root, page));
 const programs = blocks.filter(({ notRun }) => notRun === undefined);
-const fileOf = (block: CodeBlock, ending: string) => `${block.place.replace(/[/.:]/g, '_')}.${ending}`;
+/** A program that is not run is compiled: it may need a server of Azure, but it names nothing that does not exist. */
+const compiled = blocks.filter(({ language }) => language === 'ts');
+/** A folder for each page, so that a program finds those that its page gives a name. */
+const fileOf = ({ place, fileName }: CodeBlock, ending: 'ts' | 'mjs') => {
+  const [page = '', line = ''] = place.split(':');
+  const name =
+    ending === 'ts' && fileName !== undefined && !fileName.includes('.test.') ? fileName : `${line}.${ending}`;
+  return path.join(page.replace(/[/.]/g, '_'), name);
+};
 
 interface Outcome {
   readonly printed: readonly string[];
@@ -28,8 +36,10 @@ beforeAll(async () => {
   if (!existsSync(path.join(root, 'dist', 'index.js'))) await run('npm', ['run', 'build'], { cwd: root });
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const block of programs) {
-    writeFileSync(path.join(folder, fileOf(block, 'mts')), block.code);
+  for (const block of new Set([...programs, ...compiled])) {
+    mkdirSync(path.join(folder, path.dirname(fileOf(block, 'ts'))), { recursive: true });
+    if (block.language === 'ts') writeFileSync(path.join(folder, fileOf(block, 'ts')), block.code);
+    if (block.notRun !== undefined) continue;
     const { code } = await transform(block.code, { loader: 'ts', format: 'esm', target: 'node20' });
     writeFileSync(path.join(folder, fileOf(block, 'mjs')), code);
   }
@@ -49,7 +59,7 @@ async function compile(): Promise<string> {
     types: ['node'],
     typeRoots: [path.join(root, 'node_modules/@types')],
   };
-  const files = programs.filter(({ language }) => language === 'ts').map((block) => fileOf(block, 'mts'));
+  const files = compiled.map((block) => fileOf(block, 'ts'));
   writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files }));
   const tsc = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   return run(process.execPath, [tsc, '-p', folder]).then(

@@ -9,6 +9,14 @@ const COUNTERPARTS: Readonly<Record<string, string>> = {
   'Math.random': 'ctx.random()',
   'crypto.randomUUID': 'ctx.newGuid()',
   'crypto.getRandomValues': 'ctx.random()',
+  'crypto.randomBytes': 'ctx.random()',
+  'crypto.randomInt': 'ctx.random()',
+  'process.hrtime': 'ctx.now()',
+  'process.hrtime.bigint': 'ctx.now()',
+  // As they are imported from `node:crypto`.
+  randomUUID: 'ctx.newGuid()',
+  randomBytes: 'ctx.random()',
+  randomInt: 'ctx.random()',
 };
 const TIMERS = new Set(['setTimeout', 'setInterval', 'setImmediate']);
 const DROP_IN = /^registerOrchestration(Versioned)?(Typed)?$/;

@@ -39,6 +39,18 @@ new RuleTester().run('no-raw-nondeterminism', noRawNondeterminism, {
       errors: [raw('performance.now()', 'ctx.now()')],
     },
     {
+      code: `import { randomUUID } from 'node:crypto'; orchestration('o', async () => randomUUID());`,
+      errors: [raw('randomUUID()', 'ctx.newGuid()')],
+    },
+    {
+      code: `orchestration('o', async () => crypto.getRandomValues(new Uint8Array(4)));`,
+      errors: [raw('crypto.getRandomValues()', 'ctx.random()')],
+    },
+    {
+      code: `orchestration('o', async () => process.hrtime.bigint());`,
+      errors: [raw('process.hrtime.bigint()', 'ctx.now()')],
+    },
+    {
       code: `declareOrchestration('o').implement(async () => Math.random());`,
       errors: [raw('Math.random()', 'ctx.random()')],
     },

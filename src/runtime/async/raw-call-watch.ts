@@ -13,7 +13,8 @@ type Restore = () => void;
 /**
  * Watches raw time and chance for a development check, until the returned function is
  * called: `onCall` hears of calls that user code makes while `isInTurn` says so. Replaces
- * `Date`, `Math.random` and `crypto.randomUUID` by functions that do the same.
+ * `Date`, `Math.random`, `performance.now`, and `randomUUID` and `getRandomValues` of the global `crypto`,
+ * by functions that do the same. What is imported from `node:crypto` cannot be; the lint rule sees it.
  */
 export function watchRawCalls(isInTurn: () => boolean, onCall: (call: RawCall) => void): Restore {
   const note = (what: string, instead: string): void => {
@@ -32,6 +33,14 @@ export function watchRawCalls(isInTurn: () => boolean, onCall: (call: RawCall) =
     replaced(globalThis.crypto, 'randomUUID', (randomUUID) => () => {
       note('crypto.randomUUID()', 'ctx.newGuid()');
       return randomUUID.call(globalThis.crypto);
+    }),
+    replaced(globalThis.crypto, 'getRandomValues', (getRandomValues) => (array) => {
+      note('crypto.getRandomValues()', 'ctx.random()');
+      return getRandomValues.call(globalThis.crypto, array) as typeof array;
+    }),
+    replaced(globalThis.performance, 'now', (now) => () => {
+      note('performance.now()', 'ctx.now()');
+      return now.call(globalThis.performance);
     }),
     replaced(globalThis, 'Date', (RawDate) => {
       return new Proxy(RawDate, {

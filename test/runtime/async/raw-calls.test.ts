@@ -8,6 +8,8 @@ const raw: readonly (readonly [string, string, () => unknown])[] = [
   ['new Date()', 'ctx.now()', () => new Date().getTime()],
   ['Math.random()', 'ctx.random()', () => Math.random()],
   ['crypto.randomUUID()', 'ctx.newGuid()', () => crypto.randomUUID()],
+  ['crypto.getRandomValues()', 'ctx.random()', () => crypto.getRandomValues(new Uint8Array(1))],
+  ['performance.now()', 'ctx.now()', () => performance.now()],
 ];
 
 describe('the development check for raw time and chance', () => {
@@ -41,7 +43,13 @@ describe('the development check for raw time and chance', () => {
 
 /** What the check replaces. */
 function globals(): unknown[] {
-  return [Date, Reflect.get(Math, 'random'), Reflect.get(crypto, 'randomUUID')];
+  return [
+    Date,
+    Reflect.get(Math, 'random'),
+    Reflect.get(crypto, 'randomUUID'),
+    Reflect.get(crypto, 'getRandomValues'),
+    Reflect.get(performance, 'now'),
+  ];
 }
 
 async function run(call: () => unknown, warnRawCalls: boolean) {

@@ -17,6 +17,7 @@ import { lockExpiration } from './lock-expiration.suite.js';
 import { management } from './management.suite.js';
 import { multipleExecutions } from './multiple-executions.suite.js';
 import { poisonCounters } from './poison-counters.suite.js';
+import { ownWork } from './own-work.suite.js';
 import { polling } from './polling.suite.js';
 import type { ProviderUnderTest, Skips } from './provider-under-test.js';
 import { pruning } from './pruning.suite.js';
@@ -61,6 +62,7 @@ export const conformanceGroups: readonly CheckGroup[] = [
   heldHistory,
   transactions,
   wakeUps,
+  ownWork,
   interoperation,
 ];
 

@@ -123,11 +123,23 @@ export interface ActivityRef {
   readonly activityId: number;
 }
 
+/**
+ * Worker items of a turn that its acknowledgement stores locked: as if the caller had fetched
+ * them, and nobody else, right after the commit.
+ */
+export interface WorkerLocks {
+  readonly lockTimeoutMs: Ms;
+  /** One for each worker item of the turn: its lock token, or `null` to leave it to whoever fetches it. */
+  readonly tokens: readonly (string | null)[];
+}
+
 /** Everything that one turn decided. */
 export interface AckOrchestrationItem extends OrchestrationLock {
   readonly executionId: number;
   readonly historyDelta: readonly HistoryEvent[];
   readonly workerItems: readonly WorkItem[];
+  /** Absent: all of them are left to whoever fetches them. Only for a provider that {@link Provider.locksOwnWork}. */
+  readonly workerLocks?: WorkerLocks | undefined;
   readonly orchestratorItems: readonly WorkItem[];
   readonly metadata: ExecutionMetadata;
   readonly cancelledActivities: readonly ActivityRef[];
@@ -195,6 +207,8 @@ export interface Provider {
   version(): string;
   /** The provider's time: what every stored moment is measured with (provider.md 3.0). */
   nowMs(): Ms;
+  /** Whether acknowledgements honour {@link AckOrchestrationItem.workerLocks}. Absent: no. */
+  readonly locksOwnWork?: boolean | undefined;
 
   /** Locks up to `limit` ready instances, oldest first, and returns them with their messages and history. */
   fetchOrchestrationItems(params: FetchOrchestrationItems): Promise<FetchedOrchestrationItems>;

@@ -40,6 +40,8 @@ export class DispatcherLoop implements ProbedQueue {
   private idle = false;
   private waitsForRoom = false;
   private wakeUps = 0;
+  /** Of them, those that came before the look that saw the end of the queue. */
+  private wakeUpsAtEnd = 0;
   private readonly damper: WakeDamper;
   private isToldOfOthers = false;
   private patientUntilMs: number | undefined;
@@ -56,6 +58,11 @@ export class DispatcherLoop implements ProbedQueue {
   /** How many wake-ups came so far: tells whether one came since some moment. */
   get wakeUpCount(): number {
     return this.wakeUps;
+  }
+
+  /** The last look saw the end of the queue, and nobody has told of anything since. */
+  get foundNothingMore(): boolean {
+    return this.idle && this.wakeUps === this.wakeUpsAtEnd;
   }
 
   /** There may be work. */
@@ -108,6 +115,7 @@ export class DispatcherLoop implements ProbedQueue {
       }
       // A wake-up that comes from here on may concern what the fetch does not see.
       this.gate.reset();
+      this.wakeUpsAtEnd = this.wakeUps;
       try {
         await this.settle(await this.work.look());
       } catch (error) {

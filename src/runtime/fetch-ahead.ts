@@ -1,5 +1,5 @@
 /** Handlers that ended within so long say how many rows the next moment will need. In ms. */
-const WINDOW_MS = 50;
+const WINDOW_MS = 100;
 /** Rows that one process holds at most. */
 const MAX_HELD_ROWS = 500;
 

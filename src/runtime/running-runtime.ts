@@ -1,9 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { assertNever } from '../base/assert-never.js';
 import { claimRejections } from '../base/rejection-guard.js';
 import { Client } from '../client/client.js';
-import type { QueueName, TagFilter } from '../provider/provider.js';
-import type { WorkItem } from '../wire/work-item.js';
+import type { QueueName } from '../provider/provider.js';
 import { systemActivity } from './activity-handler.js';
 import { RunningActivity } from './activity-run.js';
 import type { RuntimeCore } from './core.js';
@@ -18,6 +16,7 @@ import { ScheduleLoop } from './schedule-loop.js';
 import { SessionManager } from './session-manager.js';
 import { StartQueueLoop } from './start-queue-loop.js';
 import { systemActivities } from './system-activities.js';
+import { isForOthers } from './takes-work.js';
 import type { WriteTrace } from './tracing/trace-record.js';
 import { TurnProcessor } from './turn-processor.js';
 import { WarmCache } from './warm-cache.js';
@@ -66,6 +65,7 @@ export class RunningRuntime {
         this.workForOthers += 1;
         return () => (this.workForOthers -= 1);
       },
+      ownWork: (turn) => this.activities.ownWork.claim(turn),
       workEnqueued: (instance, of) => names.remember(instance, of),
       becomesVisible: (atMs) => this.probe.noteTimer(atMs),
       activitiesCancelled: (activities) => this.activities.cancel(activities),
@@ -93,6 +93,7 @@ export class RunningRuntime {
         becomesVisible: (atMs) => this.probe.noteTimer(atMs, 'worker'),
         roomFreed: () => this.workerLoop.roomFreed(),
         lookAgain: () => this.workerLoop.wake(),
+        isQueueEmpty: () => this.runsActivities && this.workerLoop.foundNothingMore,
         sessionsInUse: () => this.sessions.inUse(),
       },
     });
@@ -206,30 +207,6 @@ export class RunningRuntime {
     const { instance, name } = run.activity.item;
     this.core.logger.error({ instance, activity: name, error: reason }, 'an activity left a promise that was rejected');
     return true;
-  }
-}
-
-/** Whether an activity may be one that only another process takes: by its tag, or as the owner of its session. */
-function isForOthers(filter: TagFilter, item: WorkItem): boolean {
-  return !mayTake(filter, item) || (item.kind === 'ActivityExecute' && item.sessionId !== undefined);
-}
-
-/** Whether a filter lets a worker item through. */
-function mayTake(filter: TagFilter, item: WorkItem): boolean {
-  const tag = item.kind === 'ActivityExecute' ? item.tag : undefined;
-  switch (filter.kind) {
-    case 'any':
-      return true;
-    case 'none':
-      return false;
-    case 'defaultOnly':
-      return tag === undefined;
-    case 'defaultAnd':
-      return tag === undefined || filter.tags.includes(tag);
-    case 'tags':
-      return tag !== undefined && filter.tags.includes(tag);
-    default:
-      return assertNever(filter, 'tag filter');
   }
 }
 

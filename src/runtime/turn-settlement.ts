@@ -14,6 +14,7 @@ import type { ObservedTurn } from '../provider/telemetry.js';
 import type { ErrorDetails } from '../wire/error-details.js';
 import type { WorkItem } from '../wire/work-item.js';
 import type { RuntimeCore } from './core.js';
+import type { OwnClaim } from './own-work.js';
 import { failedWith } from './failed-batch.js';
 import { countFailure, countTurn } from './metrics.js';
 import { endWithFailure } from './replay/poison.js';
@@ -33,6 +34,8 @@ const MAX_BATCH = 500;
 export interface TurnEffects {
   /** A turn is about to be committed with these activities; the answer is called when it is decided. */
   committing(workerItems: readonly WorkItem[]): () => void;
+  /** Which activities of a turn that is about to be committed are to be this process's. */
+  ownWork(turn: AckOrchestrationItem): OwnClaim | undefined;
   /** Activities were enqueued; `names` tells to which orchestration they belong. */
   workEnqueued(instance: string, names: { readonly name: string; readonly version: string }): void;
   /** A message can be fetched from this moment of the provider's clock on. */
@@ -75,17 +78,23 @@ export class TurnSettlement {
   /** Commits a turn; on success the live execution is kept for the next one. */
   commit(held: HeldItem, plan: RunnablePlan, ran: RanTurn, observed?: ObservedTurn): void {
     const decidedAck = turnAck(held.item, ran.turn, plan.extraItems);
-    const ack = observed ? observed.stamp(decidedAck) : decidedAck;
+    const stamped = observed ? observed.stamp(decidedAck) : decidedAck;
+    const own = this.effects.ownWork(stamped);
+    const ack = own ? { ...stamped, workerLocks: own.locks } : stamped;
     const decided = this.effects.committing(ack.workerItems);
     this.acks.submit(ack, (result) => {
       decided();
       observed?.end(result.ok ? ran.turn.result.kind : 'refused', result.ok ? undefined : result.error);
-      if (!result.ok) return this.ackFailed(held, result.error, plan);
+      if (!result.ok) {
+        own?.failed(result.error.outcome !== 'unknown');
+        return this.ackFailed(held, result.error, plan);
+      }
       this.keepWarm(held.item.instance, plan, ran);
       countTurn(this.core.metrics, ran.turn, plan.kind === 'cold' && plan.start !== undefined);
       const { cancelledActivities, workerItems } = ran.turn;
       if (cancelledActivities.length > 0) this.effects.activitiesCancelled(cancelledActivities);
       if (workerItems.length > 0) this.effects.workEnqueued(held.item.instance, namesOf(plan));
+      own?.committed();
       this.noteTimers(ack.orchestratorItems);
       this.effects.released(held);
     });

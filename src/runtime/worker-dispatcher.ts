@@ -12,6 +12,7 @@ import type { RuntimeCore } from './core.js';
 import type { Dispatchable, Look } from './dispatcher-loop.js';
 import { FetchAhead } from './fetch-ahead.js';
 import { unregisteredDelayMs } from './fetch-errors.js';
+import { OwnWork } from './own-work.js';
 import { poisonActivity } from './poison.js';
 import { SessionSlots } from './session-slots.js';
 import { SuspectActivity } from './suspect-activity.js';
@@ -31,6 +32,8 @@ export interface WorkerParts extends Pick<ActivityRunnerParts, 'names' | 'client
     roomFreed(): void;
     /** Rows that the last look had to leave may be taken now. */
     lookAgain(): void;
+    /** The queue was seen to be empty, and nothing was heard of since. */
+    isQueueEmpty(): boolean;
     /** A row with a session is held. */
     sessionsInUse(): void;
   };
@@ -39,6 +42,8 @@ export interface WorkerParts extends Pick<ActivityRunnerParts, 'names' | 'client
 /** Fetches activities and has them run, as many at once as there are slots (runtime.md 1.6). */
 export class WorkerDispatcher implements Dispatchable {
   readonly queue = 'worker';
+  /** Activities of this process's own turns, which need no fetch. */
+  readonly ownWork: OwnWork;
   private readonly settlement: ActivitySettlement;
   private readonly runner: ActivityRunner;
   private readonly sessions: SessionSlots;
@@ -73,6 +78,13 @@ export class WorkerDispatcher implements Dispatchable {
       discarded: (activity) => this.discarded(activity),
       slotFreed: () => this.slotFreed(),
     });
+    this.ownWork = new OwnWork(core, {
+      room: () => (this.suspect.present ? 0 : this.room()),
+      isQueueEmpty: parts.effects.isQueueEmpty,
+      isRegistered: (name) => this.handlerOf(name) !== undefined,
+      take: (rows, takenAtMs) => void this.took(rows, takenAtMs),
+      giveBack: (locks) => this.giveBackUnseen(locks),
+    });
     this.suspect = new SuspectActivity(core, {
       isAlone: () => this.runner.runningCount === 0 && this.settlement.pending === 0,
       start: (activity) => this.held.has(activity) && this.runner.enqueue([activity]),
@@ -104,11 +116,7 @@ export class WorkerDispatcher implements Dispatchable {
       () => this.core.provider.fetchWorkItems(request),
       (late) => this.giveBack(late, takenAtMs),
     );
-    this.core.metrics.workerDispatcherItemsFetched += rows.length;
-    if (rows.length > 0) {
-      if (this.core.stopping.aborted) this.giveBack(rows, takenAtMs);
-      else await this.take(rows, takenAtMs);
-    }
+    await this.took(rows, takenAtMs);
     this.leftSessions = this.sessions.opened - openedBefore >= request.maxNewSessions;
     // A session that closed during the look has made room that the look did not know of.
     const mayTakeSessions = this.leftSessions && this.sessions.room > 0;
@@ -166,7 +174,16 @@ export class WorkerDispatcher implements Dispatchable {
   }
 
   private room(): number {
-    return this.ahead.limit(this.core.clock.nowMs()) - this.waitingCount - this.runner.runningCount;
+    const held = this.waitingCount + this.runner.runningCount + this.ownWork.reservedCount;
+    return this.ahead.limit(this.core.clock.nowMs()) - held;
+  }
+
+  /** Rows are locked by this process. */
+  private async took(rows: readonly LockedWorkItem[], takenAtMs: number): Promise<void> {
+    this.core.metrics.workerDispatcherItemsFetched += rows.length;
+    if (rows.length === 0) return;
+    if (this.core.stopping.aborted) this.giveBack(rows, takenAtMs);
+    else await this.take(rows, takenAtMs);
   }
 
   private async take(rows: readonly LockedWorkItem[], takenAtMs: number): Promise<void> {
@@ -308,6 +325,15 @@ export class WorkerDispatcher implements Dispatchable {
       const activity = this.hold(row, takenAtMs);
       if (activity) this.settlement.abandon(activity, { ignoreAttempt: true });
     }
+  }
+
+  /** Rows of a turn whose commit was not answered: if they exist, somebody should run them soon. */
+  private giveBackUnseen(locks: readonly WorkItemLock[]): void {
+    const back = locks.map(({ instance, lockToken }) => ({ instance, lockToken, ignoreAttempt: true }));
+    // A lock that nobody gives back runs out by itself.
+    void this.core.provider.abandonWorkItems(back).catch((error: unknown) => {
+      this.core.logger.warn({ error }, 'giving back activities of a turn whose commit was not answered failed');
+    });
   }
 
   private discarded(activity: ActivityRow): void {

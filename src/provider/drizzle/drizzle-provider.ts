@@ -66,6 +66,7 @@ export interface EmbeddedOptions extends DrizzleProviderOptions {
  * `operations/` or `admin/`.
  */
 export class DrizzleProvider implements Provider {
+  readonly locksOwnWork: boolean = true;
   protected readonly ctx: ProviderContext;
   private readonly admin: ProviderAdmin;
   private readonly endings: Endings;

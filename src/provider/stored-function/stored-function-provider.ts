@@ -50,6 +50,8 @@ import { abandonWorkItems, ackWorkItems, renewWorkItemLocks } from './work-locks
  * batches. What no function does is the same query as in `DrizzleProvider`.
  */
 export class StoredFunctionProvider extends DrizzleProvider {
+  /** Native's function stores work for whoever fetches it. */
+  override readonly locksOwnWork = false;
   private readonly functionAdmin: ProviderAdmin;
 
   protected constructor(parts: ProviderParts) {

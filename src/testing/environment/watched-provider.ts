@@ -1,5 +1,12 @@
 import type { ActivityTransactions } from '../../provider/activity-transactions.js';
-import type { FetchedOrchestrationItems, LockedWorkItem, Provider, QueueName } from '../../provider/provider.js';
+import type {
+  AckOrchestrationItem,
+  FetchedOrchestrationItems,
+  LockedWorkItem,
+  Provider,
+  QueueName,
+  Result,
+} from '../../provider/provider.js';
 import { ProviderError } from '../../provider/provider-error.js';
 import type { CrashPoints, Moment } from './crash-points.js';
 
@@ -52,7 +59,7 @@ export function watchedProvider(
       dieIf(points.strikes('before', commits));
       const answer = await run(...parameters);
       if (!dead) dieIf(points.strikes('after', commits));
-      const starts = startsOf(method, answer, points);
+      const starts = startsOf(method, parameters, answer, points);
       // Both sides of a start are the same moment: nothing happens between fetch and start.
       dieIf(points.strikes('before', starts) || points.strikes('after', starts));
       return answer;
@@ -156,19 +163,43 @@ const CALLS: ReadonlySet<string> = new Set<keyof Provider>([
 ]);
 const COMMITS = new Set(['ackOrchestrationItems', 'ackWorkItems']);
 
-function startsOf(method: string, answer: unknown, points: CrashPoints): Moment[] {
-  if (method === 'fetchOrchestrationItems') {
-    return (answer as FetchedOrchestrationItems).items.map(({ orchestrationName: name, instance, lockToken }) => {
-      points.remember(lockToken, { kind: 'orchestration', name, instance });
-      return { at: 'start', kind: 'orchestration', name, instance };
-    });
+/** What this process may run from now on. */
+function startsOf(method: string, parameters: readonly unknown[], answer: unknown, points: CrashPoints): Moment[] {
+  switch (method) {
+    case 'fetchOrchestrationItems':
+      return (answer as FetchedOrchestrationItems).items.map(({ orchestrationName: name, instance, lockToken }) => {
+        points.remember(lockToken, { kind: 'orchestration', name, instance });
+        return { at: 'start', kind: 'orchestration', name, instance };
+      });
+    case 'fetchWorkItems':
+      return activityStarts(answer as readonly LockedWorkItem[], points);
+    case 'ackOrchestrationItems':
+      return activityStarts(
+        lockedByTurns(parameters[0] as readonly AckOrchestrationItem[], answer as Result[]),
+        points,
+      );
+    default:
+      return [];
   }
-  if (method !== 'fetchWorkItems') return [];
-  return (answer as readonly LockedWorkItem[]).flatMap(({ item, lockToken }) => {
+}
+
+function activityStarts(rows: readonly Pick<LockedWorkItem, 'item' | 'lockToken'>[], points: CrashPoints): Moment[] {
+  return rows.flatMap(({ item, lockToken }) => {
     if (item.kind !== 'ActivityExecute') return [];
     const { name, instance } = item;
     points.remember(lockToken, { kind: 'activity', name, instance });
     return [{ at: 'start' as const, kind: 'activity' as const, name, instance }];
+  });
+}
+
+/** Activities that committed turns have kept for this process. */
+function lockedByTurns(turns: readonly AckOrchestrationItem[], results: readonly Result[]) {
+  return turns.flatMap(({ workerItems, workerLocks }, index) => {
+    if (results[index]?.ok !== true) return [];
+    return workerItems.flatMap((item, at) => {
+      const lockToken = workerLocks?.tokens[at];
+      return typeof lockToken === 'string' ? [{ item, lockToken }] : [];
+    });
   });
 }
 

@@ -113,8 +113,29 @@ async function deleteTrees(
   }
 }
 
-function deleteTogether(ctx: ProviderContext, operation: string, ids: readonly string[], force: boolean) {
-  return withoutMissingQueues(ctx, () => inTransaction(ctx, operation, (tx) => deleteListed(ctx, tx, ids, force)));
+async function deleteTogether(
+  ctx: ProviderContext,
+  operation: string,
+  instances: readonly string[],
+  force: boolean,
+): Promise<DeletionOutcome> {
+  try {
+    return await inTransaction(ctx, operation, async (tx, nowMs) => {
+      const outcome = await deleteListed(ctx, tx, { instances, force, nowMs });
+      if (outcome.kind !== 'deleted') throw new NotDeleted(outcome);
+      return outcome;
+    });
+  } catch (error) {
+    if (ProviderError.is(error) && error.cause instanceof NotDeleted) return error.cause.outcome;
+    throw error;
+  }
+}
+
+/** Rolls the transaction back: nothing is deleted. */
+class NotDeleted extends Error {
+  constructor(readonly outcome: DeletionOutcome) {
+    super(`not deleted: ${outcome.kind}`);
+  }
 }
 
 function countsOf(operation: string, outcome: DeletionOutcome): DeleteResult {

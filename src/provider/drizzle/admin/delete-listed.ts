@@ -3,10 +3,12 @@ import { decodeEvent } from '../../../wire/event.js';
 import { WireError } from '../../../wire/wire-error.js';
 import { decodeWorkItem } from '../../../wire/work-item.js';
 import type { DeleteResult } from '../../admin.js';
+import type { Ms } from '../../provider.js';
 import type { ProviderContext } from '../context.js';
 import type { Transaction } from '../executor.js';
 import { type Cell, integerCell, noRow, textCell } from '../statement.js';
 import { forgetStarts } from '../start-queues/forget-starts.js';
+import { fenceOff } from './fence.js';
 import { forgetArchive, hasArchive } from './forget-archive.js';
 
 const value = (name: string) => sql.placeholder(name);
@@ -19,23 +21,28 @@ export type DeletionOutcome =
   /** An instance outside of the list has its parent inside. */
   | { readonly kind: 'orphan'; readonly instance: string };
 
+export interface Deletion {
+  readonly instances: readonly string[];
+  readonly force: boolean;
+  readonly nowMs: Ms;
+}
+
 /**
  * Deletes everything of the listed instances, and the children of theirs that are
- * queued but have not run yet (P:T-22). Unknown ids are ignored.
+ * queued but have not run yet (P:T-22). Unknown ids are ignored. Unless the outcome is
+ * `deleted` the transaction has to be rolled back, which gives back what it has taken.
  *
- * Locks are taken as an acknowledgement takes them, instance locks first and both in
- * id order: a turn that is being acknowledged is waited for, and one that comes later
- * finds its lock gone.
+ * Instances are taken as a claim takes them: a turn that is being claimed or acknowledged
+ * is waited for, and one that comes later finds its lock gone.
  */
 export async function deleteListed(
   ctx: ProviderContext,
   tx: Transaction,
-  instances: readonly string[],
-  force: boolean,
+  { instances, force, nowMs }: Deletion,
 ): Promise<DeletionOutcome> {
   const ids = [...new Set(instances)];
   const [, , living, orphans, scheduled, archived] = await Promise.all([
-    tx.run(lockInstanceLocks(ctx), { ids }),
+    fenceOff(ctx, tx, { ids, nowMs }),
     tx.run(lockInstances(ctx), { ids }),
     tx.run(findLiving(ctx), { ids }),
     tx.run(findOrphans(ctx), { ids }),
@@ -46,6 +53,12 @@ export async function deleteListed(
   if (orphans[0] !== undefined) return { kind: 'orphan', instance: orphans[0] };
 
   const unborn = await findUnborn(ctx, tx, ids, scheduled.flatMap(childOf));
+  if (unborn.length > 0) {
+    // Somebody may have claimed them; their ids come behind those of their parents, as a rule.
+    await fenceOff(ctx, tx, { ids: unborn.map(({ instance }) => instance), nowMs });
+    const [born] = await tx.run(findOrphans(ctx), { ids });
+    if (born !== undefined) return { kind: 'orphan', instance: born };
+  }
   if (archived) await forgetArchive(ctx, tx, ids);
   const waited = await forgetStarts(ctx, tx, ids);
   const counts = new Map(
@@ -65,15 +78,6 @@ export async function deleteListed(
       queueMessagesDeleted: count('orchestrator') + count('worker') + count('unborn') + waited,
     },
   };
-}
-
-function lockInstanceLocks(ctx: ProviderContext) {
-  return ctx.statement(
-    'delete: lock instance locks',
-    () => sql`select instance_id from ${ctx.tables.instanceLocks} where instance_id = any(${value('ids')}::text[])
-      order by instance_id collate "C" for update`,
-    noRow,
-  );
 }
 
 function lockInstances(ctx: ProviderContext) {

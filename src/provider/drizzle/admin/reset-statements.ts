@@ -5,7 +5,7 @@ import { decodeWorkItem } from '../../../wire/work-item.js';
 import type { Ms } from '../../provider.js';
 import type { ProviderContext } from '../context.js';
 import type { SqlValues, Transaction } from '../executor.js';
-import { newTokenPrefix } from '../operations/lock-token.js';
+import { newTokenPrefix } from '../../lock-token.js';
 import { moment } from '../operations/moment.js';
 import { insertIntoOrchestratorQueue, insertIntoWorkerQueue } from '../operations/queue-rows.js';
 import { integerCell, noRow, optionalIntegerCell, textCell } from '../statement.js';

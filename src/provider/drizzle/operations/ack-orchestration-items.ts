@@ -99,7 +99,8 @@ function ackHeld(ctx: ProviderContext, prepared: readonly PreparedTurn[]): Promi
 function wakeFor(ctx: ProviderContext, turns: readonly PreparedTurn[], nowMs: Ms): void {
   const isDue = (turn: PreparedTurn) => turn.orchestratorRows.some((row) => visibleAtMs(row, nowMs) <= nowMs);
   if (turns.some(isDue)) ctx.wake('orchestrator');
-  if (turns.some(({ workerRows }) => workerRows.length > 0)) ctx.wake('worker');
+  const leavesWork = ({ workerRows }: PreparedTurn) => workerRows.some(({ lockToken }) => lockToken === undefined);
+  if (turns.some(leavesWork)) ctx.wake('worker');
 }
 
 function lockLost(): Result {

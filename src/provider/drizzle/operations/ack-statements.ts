@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { ProviderContext } from '../context.js';
 import { noRow, type Statement } from '../statement.js';
-import { insertIntoOrchestratorQueue, insertIntoWorkerQueue } from './queue-rows.js';
+import { insertIntoOrchestratorQueue, insertIntoWorkerQueue, insertLockedIntoWorkerQueue } from './queue-rows.js';
 
 /*
  * The statements of an acknowledgement behind the first one. All of them write for turns
@@ -155,6 +155,10 @@ export function mergeKv(ctx: ProviderContext): Step {
 
 export function insertWorkerItems(ctx: ProviderContext): Step {
   return ctx.statement('ack: worker items', () => insertIntoWorkerQueue(ctx), noRow);
+}
+
+export function insertLockedWorkerItems(ctx: ProviderContext): Step {
+  return ctx.statement('ack: locked worker items', () => insertLockedIntoWorkerQueue(ctx), noRow);
 }
 
 export function insertOrchestratorItems(ctx: ProviderContext): Step {

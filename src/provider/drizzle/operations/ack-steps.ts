@@ -6,6 +6,7 @@ import {
   clearAllKv,
   consume,
   insertHistory,
+  insertLockedWorkerItems,
   insertOrchestratorItems,
   insertWorkerItems,
   mergeKv,
@@ -15,7 +16,7 @@ import {
 } from './ack-statements.js';
 import { moment } from './moment.js';
 import type { PreparedTurn } from './prepared-turn.js';
-import { orchestratorRows, workerRows } from './queue-rows.js';
+import { lockedWorkerRows, orchestratorRows, workerRows } from './queue-rows.js';
 import type { Step } from './run-together.js';
 
 /**
@@ -23,7 +24,6 @@ import type { Step } from './run-together.js';
  * provider.md 3.1.3; only the statements that have rows.
  */
 export function ackSteps(ctx: ProviderContext, turns: readonly PreparedTurn[], nowMs: Ms): Step[] {
-  const worker = turns.flatMap((turn) => turn.workerRows);
   const orchestrator = turns.flatMap((turn) => turn.orchestratorRows);
   return [
     { statement: upsertInstances(ctx), values: instanceValues(turns, nowMs) },
@@ -32,7 +32,7 @@ export function ackSteps(ctx: ProviderContext, turns: readonly PreparedTurn[], n
       ? [{ statement: insertHistory(ctx), values: historyValues(turns, nowMs) }]
       : []),
     ...kvSteps(ctx, turns, nowMs),
-    ...(worker.length > 0 ? [{ statement: insertWorkerItems(ctx), values: workerRows(worker, nowMs) }] : []),
+    ...workerSteps(ctx, turns, nowMs),
     ...(orchestrator.length > 0
       ? [{ statement: insertOrchestratorItems(ctx), values: orchestratorRows(orchestrator, nowMs) }]
       : []),
@@ -111,6 +111,15 @@ function kvSteps(ctx: ProviderContext, turns: readonly PreparedTurn[], nowMs: Ms
     steps.push({ statement: mergeKv(ctx), values });
   }
   return steps;
+}
+
+function workerSteps(ctx: ProviderContext, turns: readonly PreparedTurn[], nowMs: Ms): Step[] {
+  const rows = turns.flatMap((turn) => turn.workerRows);
+  if (rows.length === 0) return [];
+  // One process has one lock time, whatever the number of its turns.
+  const lockTimeoutMs = turns.find(({ turn }) => turn.workerLocks)?.turn.workerLocks?.lockTimeoutMs;
+  if (lockTimeoutMs === undefined) return [{ statement: insertWorkerItems(ctx), values: workerRows(rows, nowMs) }];
+  return [{ statement: insertLockedWorkerItems(ctx), values: lockedWorkerRows(rows, nowMs, lockTimeoutMs) }];
 }
 
 function isFinal(status: string | undefined): boolean {

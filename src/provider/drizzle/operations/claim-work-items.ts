@@ -4,7 +4,7 @@ import type { ProviderContext } from '../context.js';
 import type { Executor, SqlValues } from '../executor.js';
 import { type Cell, integerCell, type Statement, textCell } from '../statement.js';
 import type { StoredMessage } from './decode-messages.js';
-import { newTokenPrefix } from './lock-token.js';
+import { newTokenPrefix } from '../../lock-token.js';
 import { moment } from './moment.js';
 import { unindexed } from './unindexed.js';
 

@@ -6,7 +6,7 @@ import { noRow } from '../statement.js';
 import { type Claim, claimInstances, type ClaimedMessage, type Locking } from './claim-instances.js';
 import { grabInstances } from './grab-instances.js';
 import { loadStatement, loadValues, type StoredInstance, storedInstances } from './load-instances.js';
-import { newTokenPrefix } from './lock-token.js';
+import { newTokenPrefix } from '../../lock-token.js';
 import { peekInstances } from './peek-instances.js';
 import type { VersionRange } from './version-range.js';
 

@@ -1,5 +1,6 @@
 import { toStorable, utf8Length } from '../../../base/text.js';
 import { encodeEvent } from '../../../wire/event.js';
+import type { WorkItem } from '../../../wire/work-item.js';
 import type { AckOrchestrationItem, ActivityRef } from '../../provider.js';
 import { errorTexts, ProviderError } from '../../provider-error.js';
 import { type KvChanges, kvChangesOf } from './kv-changes.js';
@@ -44,7 +45,7 @@ export function refuseTurn(operation: string, turn: AckOrchestrationItem): Provi
 
 export function prepareTurn(turn: AckOrchestrationItem): PreparedTurn {
   const events = turn.historyDelta.map((event) => ({ eventId: event.eventId, text: encodeEvent(event) }));
-  const workerRows = withoutCancelled(turn.workerItems.map(workerRow), turn.cancelledActivities);
+  const workerRows = withoutCancelled(turn.workerItems.map(lockedAsWanted(turn)), turn.cancelledActivities);
   const orchestratorRows = turn.orchestratorItems.map((item) => orchestratorRow(item));
   const status = turn.historyDelta.findLast((event) => event.kind === 'CustomStatusUpdated');
   const texts = [...events, ...workerRows, ...orchestratorRows];
@@ -58,6 +59,11 @@ export function prepareTurn(turn: AckOrchestrationItem): PreparedTurn {
     cancelled: turn.cancelledActivities,
     bytes: texts.reduce((sum, { text }) => sum + utf8Length(text), utf8Length(turn.metadata.output ?? '')),
   };
+}
+
+function lockedAsWanted({ workerLocks }: AckOrchestrationItem): (item: WorkItem, index: number) => WorkerRow {
+  if (!workerLocks) return workerRow;
+  return (item, index) => ({ ...workerRow(item), lockToken: workerLocks.tokens[index] ?? undefined });
 }
 
 function storableOrNull(text: string | null): string | null {

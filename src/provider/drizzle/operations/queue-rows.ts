@@ -22,6 +22,8 @@ export interface WorkerRow {
   readonly activityId: number | null;
   readonly sessionId: string | null;
   readonly tag: string | null;
+  /** The token under which the row is stored locked; absent: it is free. */
+  readonly lockToken?: string | undefined;
 }
 
 export function orchestratorRow(item: WorkItem, delayMs?: Ms): OrchestratorRow {
@@ -77,6 +79,30 @@ export function insertIntoWorkerQueue({ tables }: ProviderContext, where: SQL = 
     from unnest(${value('workerItems')}::text[], ${value('workerInstances')}::text[], ${value('workerExecutions')}::bigint[],
         ${value('workerActivities')}::bigint[], ${value('workerSessions')}::text[], ${value('workerTags')}::text[])
       as u(work_item, instance_id, execution_id, activity_id, session_id, tag) ${where}`;
+}
+
+/** As {@link insertIntoWorkerQueue}, for rows some of which are locked from the start: that is their first attempt. */
+export function insertLockedIntoWorkerQueue({ tables }: ProviderContext): SQL {
+  return sql`insert into ${tables.workerQueue}
+      (work_item, visible_at, created_at, instance_id, execution_id, activity_id, session_id, tag,
+        lock_token, locked_until, attempt_count)
+    select u.work_item, ${value('nowAt')}::timestamptz, ${value('nowAt')}::timestamptz,
+      u.instance_id, u.execution_id, u.activity_id, u.session_id, u.tag,
+      u.lock_token, case when u.lock_token is not null then ${value('untilMs')}::bigint end,
+      case when u.lock_token is null then 0 else 1 end
+    from unnest(${value('workerItems')}::text[], ${value('workerInstances')}::text[], ${value('workerExecutions')}::bigint[],
+        ${value('workerActivities')}::bigint[], ${value('workerSessions')}::text[], ${value('workerTags')}::text[],
+        ${value('workerTokens')}::text[])
+      as u(work_item, instance_id, execution_id, activity_id, session_id, tag, lock_token)`;
+}
+
+/** The values of {@link insertLockedIntoWorkerQueue}. */
+export function lockedWorkerRows(rows: readonly WorkerRow[], nowMs: Ms, lockTimeoutMs: Ms): SqlValues {
+  return {
+    ...workerRows(rows, nowMs),
+    workerTokens: rows.map(({ lockToken }) => lockToken ?? null),
+    untilMs: nowMs + lockTimeoutMs,
+  };
 }
 
 /** The values of {@link insertIntoWorkerQueue}. */

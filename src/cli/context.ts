@@ -7,6 +7,8 @@ export interface GlobalOptions {
   readonly url?: string | undefined;
   readonly pglite?: string | undefined;
   readonly schema: string;
+  /** A module that exports the codec of the payloads. */
+  readonly codec?: string | undefined;
   readonly json: boolean;
   readonly color?: boolean | undefined;
   readonly allowNewer: boolean;

@@ -51,6 +51,7 @@ function classify(error: unknown): Classified {
       return { exitCode: message.includes('no table ddz_') ? ExitCode.schema : ExitCode.refused, message };
     case 'InstanceNotFoundError':
       return { exitCode: ExitCode.notFound, message };
+    case 'CodecError':
     case 'InstanceRunningError':
     case 'InstanceExistsError':
     case 'SubOrchestrationDeleteError':

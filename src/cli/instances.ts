@@ -40,8 +40,17 @@ export async function requireExecution({ admin }: Store, instanceId: string, exe
   if (executions.includes(executionId)) return;
   throw new CliError(
     ExitCode.notFound,
-    `instance ${JSON.stringify(instanceId)} has no execution ${executionId}; expected ${executions.length > 0 ? `one of ${executions.join(', ')}` : 'none: it has none'}`,
+    `instance ${JSON.stringify(instanceId)} has no execution ${executionId}; expected ${expectedOf(executions)}`,
   );
+}
+
+/** Most executions that are named one by one. */
+const NAMED = 10;
+
+function expectedOf(executions: readonly number[]): string {
+  if (executions.length === 0) return 'none: it has none';
+  if (executions.length <= NAMED) return `one of ${executions.join(', ')}`;
+  return `one of its ${executions.length}, from ${Math.min(...executions)} to ${Math.max(...executions)}`;
 }
 
 /** Instances page by page, newest first. A page of the store may be short although more follow. */

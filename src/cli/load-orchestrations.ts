@@ -1,7 +1,3 @@
-import { existsSync } from 'node:fs';
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { types } from 'node:util';
 import { AsyncHost } from '../runtime/async/async-host.js';
 import { silentLogger } from '../base/logger.js';
 import type { GeneratorOrchestration } from '../runtime/generator/generator-driver.js';
@@ -10,6 +6,7 @@ import type { RecordedHistory } from '../testing/replay/recorded-history.js';
 import { eventsOf } from '../testing/replay/recorded-history.js';
 import { CliError, ExitCode } from './exit-codes.js';
 import type { CliIo } from './io.js';
+import { loadModule } from './load-module.js';
 
 type Orchestration = Registrable | GeneratorOrchestration;
 
@@ -54,26 +51,13 @@ export async function loadOrchestrations(
 }
 
 /** All orchestrations of a module of the user. @throws CliError as {@link loadOrchestrations} */
-export async function exportedOrchestrations(file: string, { cwd }: CliIo): Promise<readonly Exported[]> {
-  const found = [...exportedBy(await load(path.resolve(cwd, file), file))];
+export async function exportedOrchestrations(file: string, io: CliIo): Promise<readonly Exported[]> {
+  const found = [...exportedBy(await loadModule(file, io))];
   if (found.length > 0) return found;
   throw new CliError(
     ExitCode.usage,
     `${file} exports no orchestration; expected definitions of orchestration(…) or generator functions`,
   );
-}
-
-async function load(absolute: string, file: string): Promise<object> {
-  if (!existsSync(absolute)) throw new CliError(ExitCode.notFound, `there is no file ${file}; expected an ES module`);
-  try {
-    return (await import(pathToFileURL(absolute).href)) as object;
-  } catch (error) {
-    const reason = types.isNativeError(error) ? error.message : String(error);
-    throw new CliError(
-      ExitCode.usage,
-      `cannot load ${file}: ${reason}; expected an ES module that this Node.js can run`,
-    );
-  }
 }
 
 function* exportedBy(module: object): Generator<Exported> {

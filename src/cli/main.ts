@@ -33,7 +33,7 @@ export async function main(argv: readonly string[], io: CliIo): Promise<ExitCode
     argv.includes('--json'),
   );
   try {
-    await program.parseAsync([...argv], { from: 'user' });
+    await program.parseAsync(withKnownHelp(program, argv), { from: 'user' });
     return exitCode;
   } catch (error) {
     // Help and version are no errors; what is wrong with a command line commander has said already.
@@ -42,11 +42,19 @@ export async function main(argv: readonly string[], io: CliIo): Promise<ExitCode
   }
 }
 
+/** Help on a command that does not exist is an error that names those that do, and not all of the help. */
+function withKnownHelp(program: Command, argv: readonly string[]): string[] {
+  const [first, name] = argv;
+  const isUnknown = first === 'help' && name !== undefined && !name.startsWith('-') && name !== 'help';
+  return isUnknown && !program.commands.some((command) => command.name() === name) ? [name] : [...argv];
+}
+
 function globalOptions(given: Readonly<Record<string, unknown>>): GlobalOptions {
   return {
     url: given['url'] as string | undefined,
     pglite: given['pglite'] as string | undefined,
     schema: given['schema'] as string,
+    codec: given['codec'] as string | undefined,
     json: given['json'] === true,
     color: given['color'] === false ? false : undefined,
     allowNewer: given['allowNewer'] === true,
@@ -65,7 +73,7 @@ function commandContext(io: CliIo, options: GlobalOptions) {
     io,
     options,
     print: new Printer(io, options.json, options.color),
-    open: () => (store ??= import('./store.js').then(({ openStore }) => openStore(targetOf(options, io), options))),
+    open: () => (store ??= openedStore(io, options)),
     handlesInterrupt: () => (handled = true),
   };
   return {
@@ -77,6 +85,14 @@ function commandContext(io: CliIo, options: GlobalOptions) {
       await opened?.database.close();
     },
   };
+}
+
+async function openedStore(io: CliIo, options: GlobalOptions): Promise<Store> {
+  const target = targetOf(options, io);
+  const { loadCodec } = await import('./load-codec.js');
+  const codec = await loadCodec(options, io);
+  const { openStore } = await import('./store.js');
+  return openStore(target, options, codec);
 }
 
 /** An interruption ends the command; what it waits for is left behind, and its store is closed. */

@@ -61,6 +61,9 @@ export function buildProgram(io: CliIo, act: Act, json: boolean): Command {
     .addOption(new Option('--pglite <directory>', 'a directory of PGlite instead of a server'))
     .addOption(new Option('--schema <name>', 'schema of the tables').default('public'))
     .addOption(new Option('--allow-newer', 'use a schema that a newer native duroxide migrated'))
+    .addOption(
+      new Option('--codec <file>', 'ES module that exports the codec of the payloads (default: DUROXIDE_CODEC)'),
+    )
     .addOption(new Option('--json', 'answer in JSON'))
     .addOption(new Option('--no-color', 'no colors (as NO_COLOR does)'))
     .addHelpText('after', HELP_AFTER)
@@ -78,7 +81,7 @@ export function buildProgram(io: CliIo, act: Act, json: boolean): Command {
     command.exitOverride().configureOutput({
       writeOut: (text) => void io.stdout.write(text),
       writeErr: (text) => void io.stderr.write(text),
-      outputError: (text, write) => write(json ? usageError(text) : withoutSecrets(text)),
+      outputError: (text, write) => write(json ? usageError(text) : withoutSecrets(text) + dashHint(text)),
       getOutHasColors: () => false,
       getErrHasColors: () => false,
       getOutHelpWidth: () => Math.max(60, io.stdout.columns || 100),
@@ -90,6 +93,11 @@ export function buildProgram(io: CliIo, act: Act, json: boolean): Command {
 
 function withSubcommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withSubcommands)];
+}
+
+/** An id that begins with a dash looks like an option. */
+function dashHint(text: string): string {
+  return /unknown option '-[^-]/.test(text) ? '(an id that begins with - comes behind --)\n' : '';
 }
 
 /** What is wrong with a command line, as every other error is told with `--json`. */

@@ -1,6 +1,6 @@
 import type { ScheduleInfo } from '../client/schedules.js';
 import type { CliContext } from './context.js';
-import { durationText, momentText, shortened, withoutControls } from './output/text.js';
+import { durationText, momentText, payloadText, withoutControls } from './output/text.js';
 
 /** A schedule in JSON: moments in Unix ms, as everywhere in the answers of the command line. */
 export function scheduleDocument(schedule: ScheduleInfo) {
@@ -39,6 +39,7 @@ export function printSchedules({ print }: CliContext, schedules: readonly Schedu
       String(schedule.firedCount),
       stateText(schedule),
     ]),
+    { canMiss: ['FIRED', 'LAST FIRE', 'ORCHESTRATION'] },
   );
 }
 
@@ -54,7 +55,7 @@ export function printSchedule(
   const paint = schedule.problem !== null ? red : schedule.isPaused ? yellow : (text: string) => text;
   print.line(`${bold(withoutControls(schedule.id))}  ${paint(state)}`);
   line('orchestration', orchestrationText(schedule));
-  line('input', shortened(JSON.stringify(schedule.input) ?? 'null', inputLength));
+  line('input', payloadText(JSON.stringify(schedule.input) ?? 'null', inputLength));
   line('times', timesText(schedule));
   line('catch-up', catchUpText(schedule));
   line('overlap', schedule.overlap === 'allow' ? 'allow' : `skip (${schedule.overlapCount} left out so far)`);

@@ -1,5 +1,7 @@
 import { silentLogger } from '../base/logger.js';
 import { Client } from '../client/client.js';
+import { withCodec } from '../provider/codec/codec-provider.js';
+import type { PayloadCodec } from '../provider/codec/payload-codec.js';
 import type { ProviderAdmin } from '../provider/admin.js';
 import type { Provider } from '../provider/provider.js';
 import { connectToPostgres, embeddedDatabase } from '../provider/drizzle/connect.js';
@@ -56,21 +58,28 @@ export async function openDatabase(target: Target, creates = false): Promise<Ope
 
 /**
  * Opens a store without creating anything in it.
+ * @param codec what its workers encode payloads with: they are read and written as theirs
  * @throws CliError when there are no tables; SchemaError when they cannot be used as they are
  */
-export async function openStore(target: Target, { schema, allowNewer }: GlobalOptions): Promise<Store> {
+export async function openStore(
+  target: Target,
+  { schema, allowNewer }: GlobalOptions,
+  codec?: PayloadCodec,
+): Promise<Store> {
   const database = await openDatabase(target);
   try {
     const status = await inspectSchema(database.driver, { schema, allowNewer });
     if (status.refusal) throw status.refusal;
     if (status.origin === 'absent') throw noTables(target, schema);
-    const provider = await DrizzleProvider.fromDrizzle(database.db, {
+    const stored = await DrizzleProvider.fromDrizzle(database.db, {
       schema,
       allowNewer,
       migrate: false,
       notifications: true,
       logger: silentLogger,
     });
+    // Whether native shares the schema was decided by the workers that encode in it.
+    const provider = codec ? withCodec(stored, codec, { force: true, logger: silentLogger }) : stored;
     return {
       provider,
       client: new Client(provider),

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.js';
 import { Gate } from '../base/gate.js';
+import { onAbort } from '../base/on-abort.js';
 
 /** One caller that waits for an answer. */
 interface Waiter<Query, Answer, Value> {
@@ -79,14 +80,15 @@ export class SharedPoll<Query, Answer> {
     return new Promise<Value>((settle, refuse) => {
       this.admit();
       if (signal?.aborted) return refuse(abortReason(signal));
-      const onAbort = () =>
-        signal && this.end(waiter as Waiter<Query, Answer, unknown>, () => reject(abortReason(signal)));
+      const stopListening =
+        signal &&
+        onAbort(signal, () => this.end(waiter as Waiter<Query, Answer, unknown>, () => reject(abortReason(signal))));
       const resolve = (value: Value) => {
-        signal?.removeEventListener('abort', onAbort);
+        stopListening?.();
         settle(value);
       };
       const reject = (error: Error) => {
-        signal?.removeEventListener('abort', onAbort);
+        stopListening?.();
         refuse(error);
       };
       const nowMs = this.clock.nowMs();
@@ -103,7 +105,6 @@ export class SharedPoll<Query, Answer> {
         resolve,
         reject,
       };
-      signal?.addEventListener('abort', onAbort, { once: true });
       this.waiters.add(waiter as Waiter<Query, Answer, unknown>);
       this.look();
     });

@@ -1,4 +1,6 @@
+import { PassThrough, Readable } from 'node:stream';
 import { expect, test } from '@jest/globals';
+import { Printer } from '../../src/cli/output/printer.js';
 import { durationText } from '../../src/cli/output/text.js';
 
 test.each([
@@ -21,4 +23,28 @@ test.each([
   [604_799_998, '7 d'],
 ])('%d ms, almost the next unit, is %s', (ms, text) => {
   expect(durationText(ms)).toBe(text);
+});
+
+test.each([
+  [undefined, ['ID      STATUS   CREATED  NOTE', 'a-long  Running  today    a remark that goes on']],
+  [60, ['ID      STATUS   CREATED  NOTE', 'a-long  Running  today    a remark that goes on']],
+  [34, ['ID      STATUS   NOTE', 'a-long  Running  a remark that go…']],
+  [20, ['ID      STATUS', 'a-long  Running']],
+  [12, ['ID      STA…', 'a-long  Run…']],
+])('a table on a terminal of %s columns leaves out what can be missed, and cuts the rest', async (columns, lines) => {
+  let written = '';
+  const stdout = new PassThrough().on('data', (chunk: Buffer) => (written += chunk.toString()));
+  const io = {
+    stdin: Readable.from([]),
+    stdout: Object.assign(stdout, { isTTY: columns !== undefined, columns }),
+    stderr: new PassThrough(),
+    env: {},
+    cwd: '/',
+    signal: new AbortController().signal,
+  };
+  const headings = ['ID', 'STATUS', 'CREATED', 'NOTE'];
+  const rows = [['a-long', 'Running', 'today', 'a remark that goes on']];
+  new Printer(io, false, false).table(headings, rows, { canMiss: ['CREATED', 'NOTE'] });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(written.trimEnd().split('\n')).toEqual(lines);
 });

@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import { getEventListeners } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../src/base/clock.js';
 import type { Wait } from '../../src/client/shared-poll.js';
@@ -148,7 +148,6 @@ describe('shared poll', () => {
     const answers = new Map<string, number>();
     const { poll, reads, wait, pass } = pollOn(answers);
     const stop = new AbortController();
-    setMaxListeners(0, stop.signal);
     const options = { timeoutMs: Infinity, firstStepMs: 5, maxStepMs: 5 };
     const waits = Array.from({ length: 6_000 }, (_, i) => wait(`q${i}`, { ...options, signal: stop.signal }));
     const ended = Promise.allSettled(waits);
@@ -162,8 +161,19 @@ describe('shared poll', () => {
     poll.hint((query) => query === 'q1');
     await ticks();
     expect(await waits[1]).toBe(1);
+    // More than ten would be a leak to Node.js, which warns of them.
+    expect(getEventListeners(stop.signal, 'abort')).toHaveLength(1);
     stop.abort();
-    await ended;
+    expect((await ended).filter(({ status }) => status === 'rejected')).toHaveLength(5_999);
+    expect(getEventListeners(stop.signal, 'abort')).toHaveLength(0);
+  });
+
+  test('the last wait for a signal takes the listener away', async () => {
+    const answers = new Map([['a', 1]]);
+    const { wait } = pollOn(answers);
+    const { signal } = new AbortController();
+    expect(await Promise.all([wait('a', { signal }), wait('a', { signal })])).toEqual([1, 1]);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
   test('a hint that comes while its waiter is asked for is followed by another look', async () => {

@@ -3,7 +3,7 @@ import type { InstancePageQuery, InstanceSummary } from '../../provider/instance
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
-import { countText, momentText, shellQuoted, shortened } from '../output/text.js';
+import { countText, momentText, payloadText, shellQuoted } from '../output/text.js';
 import { pastMoment, STATUSES, statusName, wholeNumber } from '../values.js';
 
 interface ListOptions {
@@ -117,7 +117,8 @@ function printRows({ print }: CliContext, rows: readonly InstanceSummary[]): voi
       row.status,
       momentText(row.createdAtMs),
       momentText(row.updatedAtMs),
-      shortened(row.customStatus ?? (row.status === 'Failed' ? (row.outputPreview ?? '') : ''), 60),
+      payloadText(row.customStatus ?? (row.status === 'Failed' ? (row.outputPreview ?? '') : ''), 60),
     ]),
+    { canMiss: ['UPDATED', 'CREATED', 'CUSTOM STATUS', 'ORCHESTRATION'] },
   );
 }

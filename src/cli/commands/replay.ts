@@ -7,6 +7,8 @@ import { withProgress } from '../progress.js';
 import { fileText } from '../values.js';
 import type { ReplayMismatchError } from '../../testing/replay/replay-mismatch-error.js';
 import type { RecordedHistory } from '../../testing/replay/recorded-history.js';
+import { readEncodedPayload } from '../../wire/encoded-payload.js';
+import type { HistoryEvent } from '../../wire/event.js';
 
 interface ReplayCommandOptions {
   readonly module: string;
@@ -53,9 +55,11 @@ async function replayFiles(
   const { loadOrchestrations } = await import('../load-orchestrations.js');
   const orchestrationOf = await loadOrchestrations(options.module, options.orchestration, ctx.io);
   const { replay } = await import('../../testing/replay/replay.js');
+  const { eventsOf } = await import('../../testing/replay/recorded-history.js');
   const check = async (file: string, history: RecordedHistory): Promise<Verdict> => {
     const of = { file, execution: history.executionId };
     try {
+      refuseEncoded(file, eventsOf(history).events[0]);
       const report = await replay(orchestrationOf(history), history, { allowNewDecisions: options.allowNewDecisions });
       const { orchestration, events, state } = report;
       return { ...of, ok: true, orchestration, events, state };
@@ -82,6 +86,17 @@ async function replayFiles(
   });
   ctx.print.answer(verdicts, () => verdicts.forEach((verdict) => printVerdict(ctx, verdict)));
   return verdicts.every(({ ok }) => ok) ? ExitCode.ok : ExitCode.negative;
+}
+
+/** What a codec made of a payload says nothing to the code. @throws CliError naming the codec */
+function refuseEncoded(file: string, start: HistoryEvent | undefined): void {
+  const encoded = start?.kind === 'OrchestrationStarted' ? readEncodedPayload(start.input) : undefined;
+  if (encoded === undefined) return;
+  throw new CliError(
+    ExitCode.usage,
+    `the payloads of ${file} are encoded by ${JSON.stringify(encoded.codec)}; expected payloads that the code can read`,
+    'export it once more with --codec FILE',
+  );
 }
 
 function isMismatch(error: unknown): error is ReplayMismatchError {

@@ -10,8 +10,8 @@ import {
   countText,
   durationText,
   momentText,
+  payloadText,
   prettyPayload,
-  shortened,
   withoutControls,
 } from '../output/text.js';
 import type { Store } from '../store.js';
@@ -88,7 +88,7 @@ async function show(ctx: CliContext, id: string, options: ShowOptions): Promise<
       if (Object.keys(keyValues).length > 0) {
         print.line(`\n${print.colors.bold('Key-values')}`);
         for (const [key, value] of Object.entries(keyValues)) {
-          print.line(`  ${withoutControls(key)} = ${shortened(withoutControls(value), length)}`);
+          print.line(`  ${withoutControls(key)} = ${payloadText(value, length)}`);
         }
       }
       printHistory(ctx, { executionId, history, shown }, (event) => eventText(event, length));
@@ -105,12 +105,12 @@ function printDetails({ print }: CliContext, info: InstanceInfo, customStatus: s
   line('created', momentText(info.createdAtMs));
   line('updated', `${momentText(info.updatedAtMs)} (after ${durationText(info.updatedAtMs - info.createdAtMs)})`);
   if (info.parentInstanceId !== null) line('parent', withoutControls(info.parentInstanceId));
-  if (customStatus !== null) line('custom status', shortened(withoutControls(customStatus), length));
+  if (customStatus !== null) line('custom status', payloadText(customStatus, length));
   if (info.output === null) return;
-  if (info.status === 'Failed') line('error', print.colors.red(shortened(withoutControls(info.output), length)));
+  if (info.status === 'Failed') line('error', print.colors.red(payloadText(info.output, length)));
   else if (length === Infinity)
     print.line(`  output\n${prettyPayload(info.output).split('\n').map(withoutControls).join('\n')}`);
-  else line('output', shortened(withoutControls(info.output), length));
+  else line('output', payloadText(info.output, length));
 }
 
 interface Waiting extends WaitingInstance {

@@ -2,7 +2,7 @@ import type { InstanceState } from '../../provider/provider.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
-import { momentText, shortened, withoutControls } from '../output/text.js';
+import { momentText, payloadText } from '../output/text.js';
 import type { Store } from '../store.js';
 import { duration } from '../values.js';
 
@@ -91,7 +91,7 @@ async function report(ctx: CliContext, store: Store, { state, seen, withHistory 
     seen.customStatusVersion = state.customStatusVersion;
     if (print.json) io.stdout.write(`${JSON.stringify({ type: 'customStatus', customStatus: state.customStatus })}\n`);
     else if (!withHistory)
-      print.line(`custom status: ${shortened(withoutControls(state.customStatus ?? '(cleared)'), PAYLOAD_LENGTH)}`);
+      print.line(`custom status: ${payloadText(state.customStatus ?? '(cleared)', PAYLOAD_LENGTH)}`);
   }
   seen.executionId = state.executionId;
 }
@@ -106,10 +106,7 @@ async function isNews({ admin }: Store, { instance, status }: InstanceState, see
 
 function ended({ print, io }: CliContext, { instance, status, output }: InstanceState): ExitCode {
   if (print.json) io.stdout.write(`${JSON.stringify({ type: 'end', instanceId: instance, status, output })}\n`);
-  else
-    print.line(
-      `${print.status(status)}${output === null ? '' : `: ${shortened(withoutControls(output), 2 * PAYLOAD_LENGTH)}`}`,
-    );
+  else print.line(`${print.status(status)}${output === null ? '' : `: ${payloadText(output, 2 * PAYLOAD_LENGTH)}`}`);
   return status === 'Completed' ? ExitCode.ok : ExitCode.negative;
 }
 

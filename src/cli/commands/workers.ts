@@ -21,6 +21,7 @@ async function workers(ctx: CliContext, { running }: { readonly running?: boolea
       ctx.print.table(
         HEADINGS,
         found.map((worker) => cells(worker, nowMs)),
+        { canMiss: ['STARTED', 'VERSION', 'PID'] },
       );
   });
 }

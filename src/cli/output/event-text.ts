@@ -1,13 +1,13 @@
 import { assertNever } from '../../base/assert-never.js';
 import { displayErrorDetails } from '../../wire/error-details.js';
 import type { HistoryEvent } from '../../wire/event.js';
-import { durationText, momentText, shortened, withoutControls } from './text.js';
+import { durationText, momentText, payloadText, withoutControls } from './text.js';
 
 /** An event as a line for people: what it is, and the payload that it carries. */
 export function eventText(event: HistoryEvent, payloadLength: number): string {
   const [name, payload] = nameAndPayload(event);
   const source = event.sourceEventId === null ? '' : ` ← ${event.sourceEventId}`;
-  const shown = payload === '' ? '' : `  ${shortened(withoutControls(payload), payloadLength)}`;
+  const shown = payload === '' ? '' : `  ${payloadText(payload, payloadLength)}`;
   return `${event.kind}${source}${name === '' ? '' : `  ${withoutControls(name)}`}${shown}`;
 }
 

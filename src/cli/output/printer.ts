@@ -2,6 +2,9 @@ import pc from 'picocolors';
 import type { CliIo } from '../io.js';
 import { withoutControls } from './text.js';
 
+/** What of the last column has to be seen. */
+const MIN_LAST_COLUMN = 10;
+
 export type Colors = ReturnType<typeof pc.createColors>;
 
 /** Writes to the terminal: text for people, or one JSON document per answer. */
@@ -46,15 +49,38 @@ export class Printer {
     else text();
   }
 
-  /** Rows below their headings, columns as wide as they need; the last one is cut at the terminal's edge. */
-  table(headings: readonly string[], rows: readonly (readonly string[])[]): void {
+  /**
+   * Rows below their headings, columns as wide as they need. On a terminal that is too narrow the
+   * columns that can be missed are left out, in the order given; what is still too long is cut.
+   */
+  table(
+    headings: readonly string[],
+    rows: readonly (readonly string[])[],
+    { canMiss = [] }: { readonly canMiss?: readonly string[] } = {},
+  ): void {
     const clean = rows.map((row) => row.map(withoutControls));
     const widths = headings.map((heading, column) =>
-      Math.max(heading.length, ...clean.map((row) => width(row[column] ?? ''))),
+      clean.reduce((widest, row) => Math.max(widest, width(row[column] ?? '')), heading.length),
     );
+    const left = [...canMiss];
+    const kept = new Set(headings.keys());
+    // The last column is one that may be cut.
+    const needed = () => [...kept].slice(0, -1).reduce((sum, column) => sum + (widths[column] ?? 0) + 2, 0);
+    while (left.length > 0 && needed() + MIN_LAST_COLUMN > (this.columns ?? Infinity)) {
+      kept.delete(headings.indexOf(left.shift() ?? ''));
+    }
+    this.rows(
+      [...kept].map((column) => widths[column] ?? 0),
+      [headings, ...clean].map((row) => [...kept].map((column) => row[column] ?? '')),
+    );
+  }
+
+  private rows(widths: readonly number[], [headings = [], ...clean]: readonly (readonly string[])[]): void {
     const render = (cells: readonly string[]) =>
       cells
-        .map((cell, column) => (column === cells.length - 1 ? cell : cell + ' '.repeat(widths[column]! - width(cell))))
+        .map((cell, column) =>
+          column === cells.length - 1 ? cell : cell + ' '.repeat((widths[column] ?? 0) - width(cell)),
+        )
         .join('  ');
     this.line(this.colors.dim(this.cut(render(headings))));
     for (const row of clean) this.line(this.colorStatus(this.cut(render(row))));

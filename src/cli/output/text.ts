@@ -1,3 +1,5 @@
+import { showStored } from '../../wire/encoded-payload.js';
+
 /**
  * Text of users made harmless for a terminal: control characters, which could move the
  * cursor, hide what follows or change the window's title, are shown as what they are.
@@ -8,6 +10,11 @@ export function withoutControls(text: string): string {
     const named = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }[letter];
     return named ?? `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
+}
+
+/** A stored payload on one line; of one that only a codec can read, by which it was encoded. */
+export function payloadText(stored: string, length: number): string {
+  return shortened(withoutControls(showStored(stored)), length);
 }
 
 /** At most so many characters, with a mark where it was cut. */
@@ -61,7 +68,8 @@ export function countText(count: number, isEstimate = false): string {
 }
 
 /** A payload for people: JSON indented, anything else as it is. */
-export function prettyPayload(text: string): string {
+export function prettyPayload(stored: string): string {
+  const text = showStored(stored);
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
   } catch {

@@ -1,3 +1,4 @@
+import { showStored } from '../../wire/encoded-payload.js';
 import type { HistoryEvent } from '../../wire/event.js';
 import type { HistoryView } from '../views.js';
 import { eventView } from './event-view.js';
@@ -16,7 +17,7 @@ export function historyView(executionId: number, events: readonly HistoryEvent[]
     executionId: events[0]?.executionId ?? executionId,
     total: events.length,
     status: statusOf(events),
-    customStatus: customStatusOf(events),
+    customStatus: shown(customStatusOf(events)),
     timeline: timelineOf(events),
     events: windowOf(events, window).map(eventView),
   };
@@ -42,4 +43,8 @@ function customStatusOf(events: readonly HistoryEvent[]): string | null {
   if (last?.kind === 'CustomStatusUpdated') return last.status;
   const [first] = events;
   return first?.kind === 'OrchestrationStarted' ? (first.initialCustomStatus ?? null) : null;
+}
+
+function shown(text: string | null): string | null {
+  return text === null ? null : showStored(text);
 }

@@ -1,5 +1,6 @@
 import type { InstanceInfo } from '../../provider/admin.js';
 import type { InstancePage, InstanceSummary } from '../../provider/instance-pages.js';
+import { showStored } from '../../wire/encoded-payload.js';
 import type { InstancePageView, InstanceRow } from '../views.js';
 import { payloadView } from './payload-view.js';
 
@@ -14,8 +15,8 @@ export function rowOfSummary(summary: InstanceSummary): InstanceRow {
     updatedAtMs: summary.updatedAtMs,
     completedAtMs: summary.completedAtMs,
     parent: summary.parentInstanceId,
-    customStatus: summary.customStatus,
-    preview: summary.outputPreview,
+    customStatus: shown(summary.customStatus),
+    preview: shown(summary.outputPreview),
   };
 }
 
@@ -35,7 +36,11 @@ export function rowOfInfo(info: InstanceInfo, customStatus: string | null): Inst
     updatedAtMs: info.updatedAtMs,
     completedAtMs: hasEnded ? info.updatedAtMs : null,
     parent: info.parentInstanceId,
-    customStatus,
+    customStatus: shown(customStatus),
     preview: info.output === null ? null : payloadView('output', info.output).text,
   };
+}
+
+function shown(text: string | null): string | null {
+  return text === null ? null : showStored(text);
 }

@@ -80,7 +80,7 @@ export class WorkerDispatcher implements Dispatchable {
     });
     this.ownWork = new OwnWork(core, {
       room: () => (this.suspect.present ? 0 : this.room()),
-      isQueueEmpty: parts.effects.isQueueEmpty,
+      isQueueEmpty: () => parts.effects.isQueueEmpty(),
       isRegistered: (name) => this.handlerOf(name) !== undefined,
       take: (rows, takenAtMs) => void this.took(rows, takenAtMs),
       giveBack: (locks) => this.giveBackUnseen(locks),

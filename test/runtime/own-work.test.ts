@@ -120,7 +120,7 @@ describe('a runtime on PostgreSQL', () => {
     const schema = uniqueSchema('own');
     const provider = await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
     const runtime = new Runtime(provider, { logger: silentLogger, logLevel: 'off' });
-    register(runtime, handlers as never);
+    register(runtime, handlers);
     patch(provider);
     await runtime.start();
     try {

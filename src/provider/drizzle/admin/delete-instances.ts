@@ -120,11 +120,13 @@ async function deleteTogether(
   force: boolean,
 ): Promise<DeletionOutcome> {
   try {
-    return await inTransaction(ctx, operation, async (tx, nowMs) => {
-      const outcome = await deleteListed(ctx, tx, { instances, force, nowMs });
-      if (outcome.kind !== 'deleted') throw new NotDeleted(outcome);
-      return outcome;
-    });
+    return await withoutMissingQueues(ctx, () =>
+      inTransaction(ctx, operation, async (tx, nowMs) => {
+        const outcome = await deleteListed(ctx, tx, { instances, force, nowMs });
+        if (outcome.kind !== 'deleted') throw new NotDeleted(outcome);
+        return outcome;
+      }),
+    );
   } catch (error) {
     if (ProviderError.is(error) && error.cause instanceof NotDeleted) return error.cause.outcome;
     throw error;

@@ -27,12 +27,13 @@ export function fenceOff(
   { ids, nowMs }: { readonly ids: readonly string[]; readonly nowMs: Ms },
 ): Promise<unknown> {
   const { instances, executions, instanceLocks, orchestratorQueue } = ctx.tables;
+  const own = sql`instance_id = any(${value('ids')}::text[])`;
   const wanted = sql`select u.instance_id from unnest(${value('ids')}::text[]) as u(instance_id)
     left join ${instances} i on i.instance_id = u.instance_id
     left join ${executions} e on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id
     where coalesce(e.status, 'Running') not in ('Completed', 'Failed')
-      or exists (select 1 from ${instanceLocks} l where l.instance_id = u.instance_id)
-      or exists (select 1 from ${orchestratorQueue} q where q.instance_id = u.instance_id)`;
+      or u.instance_id in (select instance_id from ${instanceLocks} where ${own})
+      or u.instance_id in (select instance_id from ${orchestratorQueue} where ${own})`;
   const keys = ctx.statement(
     'fence: keys',
     () => sql`select pg_advisory_xact_lock(k.key) from (

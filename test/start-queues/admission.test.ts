@@ -1,22 +1,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../src/base/clock.js';
-import { silentLogger } from '../../src/base/logger.js';
-import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
-import { databaseUrl, dropSchema, uniqueSchema } from '../support/database.js';
-import { echo, held, type Process, processOn } from './support.js';
+import { dropSchema, uniqueSchema } from '../support/database.js';
+import { echo, held, openProcess, type Process } from './support.js';
 
 const NOON = Date.parse('2026-03-28T12:00:00Z');
 
-describe.each([
-  ['PostgreSQL', (options: object) => DrizzleProvider.connect(databaseUrl(), { ...options, maxConnections: 4 })],
-  ['PGlite', (options: object) => DrizzleProvider.embedded(options)],
-] as const)('admission on %s', (name, open) => {
+// On PGlite the program of docs/guides/flow-control.md does the same.
+describe('admission', () => {
   const schema = uniqueSchema('starts');
   const clock = new FakeClock(NOON);
   let p: Process;
 
   beforeAll(async () => {
-    p = processOn(await open({ schema, clock, logger: silentLogger }), clock);
+    p = await openProcess(schema, clock);
   });
   afterEach(async () => {
     for (const { id } of await p.client.startQueues.list())
@@ -26,7 +22,7 @@ describe.each([
   });
   afterAll(async () => {
     await p.provider.close();
-    if (name === 'PostgreSQL') await dropSchema(schema);
+    await dropSchema(schema);
   });
 
   /** What was admitted, in the order of the messages. */
@@ -76,16 +72,6 @@ describe.each([
     expect(await p.client.startQueues.get('q')).toMatchObject({ waiting: 0, running: 0, oldestWaitingAt: null });
   });
 
-  test('priority: higher first, of equal ones the first; and 0 without one', async () => {
-    await p.client.startQueues.create({ id: 'q' });
-    await start('none');
-    await start('low', { priority: -1 });
-    await start('high-1', { priority: 10 });
-    await start('zero', { priority: 0 });
-    await start('high-2', { priority: 10 });
-    expect(await admitted()).toEqual(['high-1', 'high-2', 'none', 'zero', 'low']);
-  });
-
   test('concurrency per key: a key at its limit blocks no other key, and none without a key', async () => {
     await p.client.startQueues.create({ id: 'q', concurrency: 4, concurrencyPerKey: 1 });
     await start('a1', { key: 'a' });
@@ -101,6 +87,33 @@ describe.each([
     expect(await admitted()).toEqual([]);
     await end('a1');
     expect(await admitted()).toEqual(['a2']);
+  });
+
+  test('rate per key: each by itself, none without a key, and the moment of the next one is known', async () => {
+    await p.client.startQueues.create({ id: 'q', ratePerKey: { limit: 1, periodMs: 600_000 } });
+    const at = clock.nowMs();
+    await start('a1', { key: 'a' });
+    await start('a2', { key: 'a' });
+    await start('b1', { key: 'b' });
+    await start('n1');
+    await start('n2');
+    expect(await admitted()).toEqual(['a1', 'b1', 'n1', 'n2']);
+    expect((await p.loop.look()).nextMs).toBe(at + 600_000);
+    // Its end changes nothing: it was started in this period.
+    await end('a1');
+    expect(await admitted()).toEqual([]);
+    clock.set(at + 600_000);
+    expect(await admitted()).toEqual(['a2']);
+  });
+
+  test('priority: higher first, of equal ones the first; and 0 without one', async () => {
+    await p.client.startQueues.create({ id: 'q' });
+    await start('none');
+    await start('low', { priority: -1 });
+    await start('high-1', { priority: 10 });
+    await start('zero', { priority: 0 });
+    await start('high-2', { priority: 10 });
+    expect(await admitted()).toEqual(['high-1', 'high-2', 'none', 'zero', 'low']);
   });
 
   test('rate: at most so many in any period, and the moment of the next one is known', async () => {
@@ -137,23 +150,6 @@ describe.each([
     expect(await look(1_100, 2)).toEqual([0, 1_900]);
     expect(await look(1_899, 0)).toEqual([0, 1_900]);
     expect(await look(1_900, 0)).toEqual([2, null]);
-  });
-
-  test('rate per key: each by itself, none without a key, and the moment of the next one is known', async () => {
-    await p.client.startQueues.create({ id: 'q', ratePerKey: { limit: 1, periodMs: 600_000 } });
-    const at = clock.nowMs();
-    await start('a1', { key: 'a' });
-    await start('a2', { key: 'a' });
-    await start('b1', { key: 'b' });
-    await start('n1');
-    await start('n2');
-    expect(await admitted()).toEqual(['a1', 'b1', 'n1', 'n2']);
-    expect((await p.loop.look()).nextMs).toBe(at + 600_000);
-    // Its end changes nothing: it was started in this period.
-    await end('a1');
-    expect(await admitted()).toEqual([]);
-    clock.set(at + 600_000);
-    expect(await admitted()).toEqual(['a2']);
   });
 
   test('pause and resume; limits that change count from the next admission on', async () => {

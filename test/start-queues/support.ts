@@ -1,4 +1,4 @@
-import { FakeClock } from '../../src/base/clock.js';
+import type { FakeClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { Client } from '../../src/client/client.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
@@ -25,7 +25,7 @@ export interface Process {
   readonly store: StartQueueStore;
   readonly loop: StartQueueLoop;
   /** Runs turns until there are none. */
-  settle(): Promise<void>;
+  readonly settle: () => Promise<void>;
 }
 
 export function processOn(provider: DrizzleProvider, clock: FakeClock): Process {

@@ -120,13 +120,18 @@ export class StartAdmission {
     );
   }
 
-  /** Not `for update`: whoever enqueues holds a share lock until the end of a transaction of its own. */
+  /**
+   * Not `for update`: whoever enqueues holds a share lock until the end of a transaction of
+   * its own. From here on only plans by index: on a table that has just grown the planner
+   * takes a queue for a few rows, and would read and sort all that wait in it.
+   */
   private lock() {
     const { startQueues } = this.ctx.ownTables;
     return this.statement(
       'lock',
-      () => sql`select ${limitNames('s')}, s.is_paused from ${startQueues} s where s.queue_id = ${value('queue')}::text
-        for no key update skip locked`,
+      () => sql`select ${limitNames('s')}, s.is_paused,
+          set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true)
+        from ${startQueues} s where s.queue_id = ${value('queue')}::text for no key update skip locked`,
       (cells) => ({ ...limitsOf(cells), isPaused: booleanCell(cells[limitColumns.length]) }),
     );
   }

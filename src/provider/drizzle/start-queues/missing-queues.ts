@@ -6,10 +6,12 @@ import type { ProviderContext } from '../context.js';
  * nothing waits in them: it is done again, and looks no more.
  */
 export async function withoutMissingQueues<T>(ctx: ProviderContext, use: () => Promise<T>): Promise<T> {
+  // Asked before: another call may learn meanwhile that they are missing.
+  const looksAtThem = ctx.startQueues.present;
   try {
     return await use();
   } catch (error) {
-    if (!ctx.startQueues.present || !isMissingTable(error)) throw error;
+    if (!looksAtThem || !isMissingTable(error)) throw error;
     ctx.startQueues.present = false;
     return use();
   }

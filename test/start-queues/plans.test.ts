@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type pg from 'pg';
+import { StartAdmission } from '../../src/provider/drizzle/start-queues/admit-starts.js';
+import { explain, largestSort, scannedTables } from '../provider/drizzle/operations/explain.js';
+import { type Bench, openBench } from '../provider/drizzle/operations/support.js';
+
+/** `START_QUEUE_ROWS=100000` is what the index plans are for; they show at fewer. */
+const ROWS = Number(process.env['START_QUEUE_ROWS'] ?? 30_000);
+/** Of the transaction, since its first statement. */
+const SETTINGS = 'set local enable_bitmapscan = off; set local enable_seqscan = off';
+/** The window, and the keys gone through: what a look sorts at most. */
+const MAX_SORTED = 2_000;
+
+describe(`admission from a queue in which ${ROWS} starts wait reads and sorts no more than a window of them`, () => {
+  let bench: Bench;
+  let client: pg.Client;
+  beforeAll(async () => {
+    bench = await openBench({ max: 4 });
+    client = await bench.client();
+    // Statistics come when the test asks for them, and never else.
+    for (const table of ['ddz_queued_starts', 'orchestrator_queue'])
+      await bench.sql(`alter table ${table} set (autovacuum_enabled = false)`);
+    // One key at its limit fills the window; behind it are a hundred others.
+    await bench.sql(
+      `insert into ddz_queued_starts (instance_id, queue_id, start_key, priority, work_item, enqueued_ms)
+       select 'i-' || n, 'q', case when n % 10 > 0 then 'k' else 'k' || n % 1000 end, case when n % 10 > 0 then 9 else 0 end,
+         '{"StartOrchestration":{}}', 0 from generate_series(1, $1::int) n`,
+      [ROWS],
+    );
+    // Messages of others: whether an instance runs is never asked of all of them.
+    await bench.sql(
+      `insert into orchestrator_queue (instance_id, work_item, visible_at, created_at)
+       select 'o-' || n, '{"TimerFired":{}}', now(), now() from generate_series(1, 10000) n`,
+    );
+    await bench.sql(
+      `insert into ddz_start_queues (queue_id, is_paused, created_ms, updated_ms) values ('q', false, 0, 0)`,
+    );
+  }, 60_000);
+  afterAll(() => bench.close());
+
+  /** One look, after another one that has left something to sweep. */
+  async function look(limits: string): Promise<{ readonly admitted: number; readonly texts: string }> {
+    await bench.sql(
+      `update ddz_queued_starts set admitted_ms = null, ended_ms = null, work_item = '{"StartOrchestration":{}}'
+       where admitted_ms is not null`,
+    );
+    await bench.sql("delete from orchestrator_queue where instance_id like 'i-%'");
+    await bench.sql(`update ddz_start_queues set ${limits}`);
+    const admission = new StartAdmission(bench.ctx);
+    await admission.admit([]);
+    bench.clock.advance(1_000);
+    bench.ran.length = 0;
+    const { admitted } = await admission.admit([]);
+    const ran = bench.ran.splice(0);
+    for (const statement of ran) {
+      const explained = await explain(client, statement, SETTINGS);
+      const { text } = statement;
+      expect({ scanned: scannedTables(explained), text }).toEqual({ scanned: [], text });
+      expect({ sorts: largestSort(explained) <= MAX_SORTED, text }).toEqual({ sorts: true, text });
+    }
+    return { admitted, texts: ran.map(({ text }) => text).join() };
+  }
+
+  test.each(['before', 'after'])('%s the first statistics', async (when) => {
+    if (when === 'after') await bench.sql('vacuum analyze ddz_queued_starts');
+    expect((await look('concurrency = 500, concurrency_per_key = null, key_rate_limit = null')).admitted).toBe(200);
+    const byKey = await look(
+      'concurrency = null, concurrency_per_key = 1, key_rate_limit = 1, key_rate_period_ms = 60000, rate_limit = 1000, rate_period_ms = 60000',
+    );
+    expect(byKey.texts).toContain('with recursive');
+    expect(byKey.admitted).toBe(100);
+  });
+});

@@ -47,6 +47,7 @@ export async function openStage(): Promise<Stage> {
   const clock = new StageClock(Date.now() - PAST_MS);
   const provider = await DrizzleProvider.embedded({ clock, logger: silentLogger });
   const runtime = new SteppedRuntime(provider, clock, shop(clock));
+  await schedule(runtime);
   await trade(runtime, clock);
   clock.release();
   runtime.startLoops();
@@ -154,6 +155,20 @@ const CUSTOMERS = [
   'pedro@example.org',
   'hana@example.org',
 ];
+
+/** One that has fired as soon as time is real, one of the night, and one that rests. */
+async function schedule({ client: { schedules } }: SteppedRuntime): Promise<void> {
+  const target = { orchestration: 'NightlyImport', input: { files: 3 } };
+  await schedules.create({ id: 'stock-count', ...target, everyMs: 15 * 60_000, overlap: 'skip' });
+  await schedules.create({ id: 'nightly-import', ...target, cron: '0 2 * * *', timeZone: 'Europe/Berlin' });
+  await schedules.create({
+    id: 'sunday-newsletter',
+    ...target,
+    cron: '30 9 * * 0',
+    timeZone: 'Europe/Berlin',
+    paused: true,
+  });
+}
 
 /** An hour of orders; the last of them still wait for the courier. */
 async function trade(runtime: SteppedRuntime, clock: StageClock): Promise<void> {

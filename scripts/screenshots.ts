@@ -36,6 +36,7 @@ async function takeAll(): Promise<void> {
   const ids = await interesting();
   await take(page, 'overview', '');
   await take(page, 'instances', 'instances');
+  await take(page, 'schedules', 'schedules');
   await take(page, 'instance', `instance?id=${ids.retried}`);
   await take(page, 'history', `instance?id=${ids.retried}&tab=history&event=8`);
   await page.goto(`${dashboard.url}instance?id=${ids.waiting}`);

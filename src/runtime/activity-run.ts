@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Client } from '../client/client.js';
 import type { LockedWorkItem } from '../provider/provider.js';
 import type { WorkItemOf } from '../wire/work-item.js';
@@ -48,6 +49,8 @@ export class RunningActivity implements ActivityRun {
   get signal(): AbortSignal {
     if (!this.controller) {
       this.controller = new AbortController();
+      // It lives for one attempt; eleven requests of a handler that listen to it at once are no leak.
+      setMaxListeners(0, this.controller.signal);
       if (this.cancelled) this.controller.abort(new ActivityCancelledError(this.reason));
     }
     return this.controller.signal;

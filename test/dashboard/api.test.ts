@@ -7,7 +7,8 @@ import type {
   RetryView,
   SchedulesView,
 } from '../../src/dashboard/views.js';
-import { codeOf, DashboardUnderTest, type Mounted } from './stage.js';
+import { MemoryProvider } from '../support/memory-provider.js';
+import { codeOf, DashboardUnderTest, mount, type Mounted } from './stage.js';
 
 /** Ids that mean something in a path, a query, a shell, a pattern or in HTML. */
 const AWKWARD_IDS = [
@@ -318,6 +319,15 @@ describe('schedules', () => {
     expect(await rows()).toMatchObject([{ id, lastInstanceId: started }]);
     expect((await mounted.post('schedule/delete', { id })).status).toBe(200);
     expect(await rows()).toEqual([]);
+  });
+
+  test('of a store that keeps none: the page says so', async () => {
+    const bare = mount({ provider: new MemoryProvider(stage.clock) });
+    expect(await bare.get('schedules')).toMatchObject({
+      status: 200,
+      body: { schedules: { ok: false, reason: expect.stringContaining('keeps no schedules') as unknown } },
+    });
+    bare.dashboard.close();
   });
 
   test.each(['pause', 'resume', 'trigger', 'delete'])('%s of an unknown one is not found', async (action) => {

@@ -5,7 +5,7 @@ import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
 import { withSpinner } from '../progress.js';
 import type { OpenDatabase } from '../store.js';
-import { targetOf, targetText } from '../target.js';
+import { type Target, targetOf, targetText } from '../target.js';
 
 interface MigrateCommandOptions {
   readonly dryRun?: boolean;
@@ -43,7 +43,9 @@ async function migrate(ctx: CliContext, options: MigrateCommandOptions): Promise
       return;
     }
     const { migrateSchema } = await import('../../provider/drizzle/migrate/index.js');
-    const report = await building(ctx, () => migrateSchema(database.driver, { ...asked(options), schema, allowNewer }));
+    const report = await building(ctx, target, () =>
+      migrateSchema(database.driver, { ...asked(options), schema, allowNewer }),
+    );
     print(ctx, report, options.dryRun === true);
   } finally {
     await database.close();
@@ -90,9 +92,21 @@ async function handOver(ctx: CliContext, { driver }: OpenDatabase, options: Migr
   print(ctx, await handOverToNative(driver, { schema, allowNewer }), false);
 }
 
-/** Building indexes takes its time, and PostgreSQL does not say how much is done. */
-function building(ctx: CliContext, work: () => Promise<MigrationReport>): Promise<MigrationReport> {
-  return withSpinner(ctx, { doing: 'migrating', done: 'migrated', failed: 'not migrated' }, work);
+/** Building indexes takes its time: a terminal is told how far PostgreSQL is with them. */
+async function building(
+  ctx: CliContext,
+  target: Target,
+  work: () => Promise<MigrationReport>,
+): Promise<MigrationReport> {
+  const labels = { doing: 'migrating', done: 'migrated', failed: 'not migrated' };
+  return withSpinner(ctx, labels, async ({ say }) => {
+    // PGlite has one connection, and that is at work.
+    if (!ctx.print.isInteractive || target.kind !== 'postgres') return work();
+    const { withIndexProgress } = await import('../index-progress.js');
+    const report = await withIndexProgress({ target, schema: ctx.options.schema, say }, work);
+    say('');
+    return report;
+  });
 }
 
 function print(ctx: CliContext, { status, applied, sql }: MigrationReport, dryRun: boolean): void {

@@ -6,12 +6,14 @@ import { shellQuoted } from './text.js';
  * with a dash behind `--`. A URL is left out, since it may hold a password.
  */
 export function nextCommand({ options }: Pick<CliContext, 'options'>, command: string, ...ids: string[]): string {
-  const { schema, pglite } = options;
+  const { schema, pglite, codec, allowNewer } = options;
   return [
     'npx duroxide-drizzle',
     command,
     ...(schema === 'public' ? [] : ['--schema', schema]),
     ...(pglite === undefined ? [] : ['--pglite', shellQuoted(pglite)]),
+    ...(codec === undefined ? [] : ['--codec', shellQuoted(codec)]),
+    ...(allowNewer ? ['--allow-newer'] : []),
     ...(ids.some((id) => id.startsWith('-')) ? ['--'] : []),
     ...ids.map(shellQuoted),
   ].join(' ');

@@ -67,10 +67,15 @@ export class Client extends ManagementClient {
       clock,
       (instances) => this.readStates(instances),
       () =>
-        provider.onEnded((ended) => {
-          const set = new Set(ended);
-          this.states.hint((instance) => set.has(instance));
-        }),
+        provider.onEnded(
+          (ended, states) => {
+            const stateOf = new Map(states.map((state) => [state.instance, state]));
+            this.states.tell((instance) => stateOf.get(instance));
+            const untold = new Set(ended.filter((instance) => !stateOf.has(instance)));
+            if (untold.size > 0) this.states.hint((instance) => untold.has(instance));
+          },
+          { states: true },
+        ),
       () => provider.activityTransactions?.()?.refuseInside('instance_states'),
     );
     this.values = new SharedPoll(

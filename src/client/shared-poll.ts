@@ -120,6 +120,17 @@ export class SharedPoll<Query, Answer> {
     if (this.hinted.size > 0) this.look();
   }
 
+  /** Here are answers that nobody has to look for; those whom one satisfies are done. */
+  tell(answerTo: (query: Query) => Answer | undefined): void {
+    this.lastHintAtMs = this.clock.nowMs();
+    for (const waiter of [...this.waiters]) {
+      const answer = answerTo(waiter.query);
+      if (answer === undefined) continue;
+      const value = waiter.accept(answer);
+      if (value !== undefined) this.end(waiter, () => waiter.resolve(value));
+    }
+  }
+
   private look(): void {
     this.gate.wake();
     if (!this.running) void this.run();

@@ -1,6 +1,15 @@
-import type { QueueName } from '../provider/provider.js';
+import type { InstanceState, QueueName } from '../provider/provider.js';
 import { checkGroup } from './check.js';
-import { activityCompleted, activityItem, externalRaised, startedEvent, startItem, timerFired } from './records.js';
+import {
+  activityCompleted,
+  activityItem,
+  event,
+  externalRaised,
+  startedEvent,
+  startItem,
+  statusEvent,
+  timerFired,
+} from './records.js';
 import type { Trial } from './trial.js';
 import { LONG_LOCK_MS } from './trial.js';
 
@@ -62,5 +71,37 @@ export const wakeUps = checkGroup('wake-ups', (check) => {
     t.expect(await wakes.of(acked)).toEqual([]);
     t.expect(await wakes.of(() => t.enqueue(externalRaised(id), LONG_LOCK_MS))).toEqual([]);
     wakes.stop();
+  });
+
+  check('WK-3', 'who ended is told after the commit, and how, as a look would see it', async (t) => {
+    const told: { instances: readonly string[]; states: readonly InstanceState[] }[] = [];
+    const stop = t.provider.onEnded((instances, states) => told.push({ instances, states }), { states: true });
+    const [completed, failed] = [t.unique('completed'), t.unique('failed')];
+    for (const id of [completed, failed]) await t.enqueue(startItem(id));
+    const first = await t.take(completed);
+    await t.ack(first, {
+      historyDelta: [startedEvent(completed), event(completed, 2, statusEvent('"half way"'))],
+      metadata: { orchestrationName: 'TestOrch', orchestrationVersion: '1.0.0' },
+    });
+    t.expect(told).toEqual([]);
+
+    await t.poke(completed);
+    for (const [id, status, output] of [
+      [failed, 'Failed', 'because'],
+      [completed, 'Completed', '"done"'],
+    ] as const) {
+      const named = id === failed ? { orchestrationName: 'TestOrch', orchestrationVersion: '1.0.0' } : {};
+      await t.ack(await t.take(id), {
+        historyDelta: id === failed ? [startedEvent(id)] : [],
+        metadata: { ...named, status, output },
+      });
+      const last = told.pop();
+      t.expect(last?.instances).toEqual([id]);
+      // A store that cannot tell says nothing: whoever waits looks.
+      const seen = await t.provider.instanceStates({ instances: [id], endedOnly: true });
+      t.expect(seen).toMatchObject([{ status, output }]);
+      if (last?.states.length !== 0) t.expect(last?.states).toEqual(seen);
+    }
+    stop();
   });
 });

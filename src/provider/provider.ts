@@ -271,9 +271,11 @@ export interface Provider {
   onWakeUp(listener: (queue: QueueName, isFromElsewhere?: boolean) => unknown): () => void;
   /**
    * Calls back with the instances that an acknowledgement through this object ended, after
-   * its commit; returns the unsubscription. Spares waiters of this process a poll.
+   * its commit; returns the unsubscription. Spares waiters of this process a poll, and with
+   * `states` the look, too: where the store can tell how they ended, as {@link instanceStates}
+   * would, it does.
    */
-  onEnded(listener: (instances: readonly string[]) => void): () => void;
+  onEnded(listener: EndListener, options?: { readonly states?: boolean | undefined }): () => void;
   /**
    * Calls back after instances were deleted through this object; returns the unsubscription.
    * What is held of instances in memory is void then: one of the same id may be another.
@@ -327,6 +329,9 @@ export interface Provider {
   /** Stops listeners and timers and, if the provider opened its connection, closes it. */
   close(): Promise<void>;
 }
+
+/** Is told which instances ended, and of any of them how. */
+export type EndListener = (instances: readonly string[], states: readonly InstanceState[]) => void;
 
 /** Where the current execution of an instance stands. */
 export interface InstanceState {

@@ -27,7 +27,7 @@ const lines: Readonly<Record<string, number>> = {
   XR: 16,
 };
 /** Ours, which native's contract does not have: wake-ups in one process, and work that a turn locks for its process. */
-const beyondTheChecklist = ['WK-1', 'WK-2', 'OW-1', 'OW-2', 'OW-3', 'OW-4', 'OW-5', 'OW-6'];
+const beyondTheChecklist = ['WK-1', 'WK-2', 'WK-3', 'OW-1', 'OW-2', 'OW-3', 'OW-4', 'OW-5', 'OW-6'];
 /** For providers that wait for work inside a fetch; the contract knows none. */
 const longPollingOnly = ['LP-2', 'LP-5'];
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { Client } from '../../src/client/client.js';
-import type { LockedWorkItem, TagFilter, WorkItemLock } from '../../src/provider/provider.js';
+import type { InstanceState, LockedWorkItem, TagFilter, WorkItemLock } from '../../src/provider/provider.js';
 import { ProviderError } from '../../src/provider/provider-error.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
 import { OwnWork, type OwnWorkParts } from '../../src/runtime/own-work.js';
@@ -148,6 +148,18 @@ describe('a runtime on PostgreSQL', () => {
         expect((await client.waitForOrchestration('x')).output).toEqual([0, 1, 2, 3, 4]);
         // The first turn may come while the queue has not been looked at yet.
         expect(fetched).toBeLessThanOrEqual(1);
+      },
+    );
+  });
+
+  test('tells its process how instances ended, so that nobody has to look', async () => {
+    const told: InstanceState[] = [];
+    await withRuntime(
+      (provider) => void provider.onEnded((_, states) => told.push(...states), { states: true }),
+      async (client) => {
+        await client.startOrchestration('x', 'Chain');
+        await client.waitForOrchestration('x');
+        expect(told).toMatchObject([{ instance: 'x', status: 'Completed', output: '[0,1,2,3,4]', customStatus: null }]);
       },
     );
   });

@@ -7,6 +7,7 @@ import type {
   Abandon,
   AckOrchestrationItem,
   Due,
+  EndListener,
   EnqueueForOrchestrator,
   FetchedOrchestrationItems,
   FetchOrchestrationItems,
@@ -83,7 +84,7 @@ export class MemoryProvider implements Provider {
   private nextId = 1;
   private readonly wakeListeners = new Set<(queue: QueueName) => void>();
   private readonly deletionListeners = new Set<() => void>();
-  private readonly endListeners = new Set<(instances: readonly string[]) => void>();
+  private readonly endListeners = new Set<EndListener>();
 
   constructor(readonly clock: Clock = new FakeClock()) {}
 
@@ -121,7 +122,7 @@ export class MemoryProvider implements Provider {
       if (result.ok && (status === 'Completed' || status === 'Failed')) ended.push(turn.instance);
       return result;
     });
-    if (ended.length > 0) for (const listener of this.endListeners) listener(ended);
+    if (ended.length > 0) for (const listener of this.endListeners) listener(ended, []);
     return results;
   }
 
@@ -279,7 +280,7 @@ export class MemoryProvider implements Provider {
     return () => this.wakeListeners.delete(listener);
   }
 
-  onEnded(listener: (instances: readonly string[]) => void): () => void {
+  onEnded(listener: EndListener): () => void {
     this.endListeners.add(listener);
     return () => this.endListeners.delete(listener);
   }

@@ -129,6 +129,8 @@ function codecOperations(provider: Provider, codec: PayloadCodec, logger: Logger
   }
 
   return {
+    // How they ended would have to be decoded, which takes time: whoever waits reads it.
+    onEnded: (listener) => provider.onEnded((instances) => listener(instances, [])),
     async fetchOrchestrationItems(params: FetchOrchestrationItems) {
       const { items, lost } = await provider.fetchOrchestrationItems(params);
       return { items: present(await Promise.all(items.map(decodeTurn))), lost };

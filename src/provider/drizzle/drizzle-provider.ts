@@ -8,10 +8,12 @@ import { announcingAdmin } from '../announcing-admin.js';
 import type {
   Abandon,
   AckOrchestrationItem,
+  EndListener,
   EnqueueForOrchestrator,
   FetchOrchestrationItems,
   FetchWorkItems,
   Ms,
+  InstanceState,
   OrchestrationLock,
   Provider,
   QueueName,
@@ -35,6 +37,7 @@ import { abandonWorkItems } from './operations/abandon-work-items.js';
 import { ackOrchestrationItems } from './operations/ack-orchestration-items.js';
 import { ackWorkItems } from './operations/ack-work-items.js';
 import { due } from './operations/due.js';
+import { hasEnded } from './operations/end-states.js';
 import { enqueueForOrchestrator } from './operations/enqueue-for-orchestrator.js';
 import { enqueueForWorker } from './operations/enqueue-for-worker.js';
 import { enqueueStartIfAbsent } from './operations/enqueue-start-if-absent.js';
@@ -132,14 +135,21 @@ export class DrizzleProvider implements Provider {
   }
 
   async ackOrchestrationItems(turns: readonly AckOrchestrationItem[]) {
-    const results = await this.ackTurns(turns);
-    this.endings.tell(turns.filter((turn, index) => results[index]?.ok === true && hasEnded(turn)));
+    const states: InstanceState[] = [];
+    const results = await this.ackTurns(turns, this.endings.wantsStates ? (ended) => states.push(...ended) : undefined);
+    this.endings.tell(
+      turns.filter((turn, index) => results[index]?.ok === true && hasEnded(turn)),
+      states,
+    );
     return results;
   }
 
-  /** The acknowledgement itself, without telling this process who ended. */
-  protected ackTurns(turns: readonly AckOrchestrationItem[]) {
-    return ackOrchestrationItems(this.ctx, turns);
+  /**
+   * The acknowledgement itself, without telling this process who ended.
+   * @param ended is given how instances ended, after the commit, where the store can tell
+   */
+  protected ackTurns(turns: readonly AckOrchestrationItem[], ended?: (states: readonly InstanceState[]) => void) {
+    return ackOrchestrationItems(this.ctx, turns, ended);
   }
 
   abandonOrchestrationItems(elements: readonly (OrchestrationLock & Abandon)[]) {
@@ -210,8 +220,8 @@ export class DrizzleProvider implements Provider {
     return this.parts.notifications.onWakeUp(listener);
   }
 
-  onEnded(listener: (instances: readonly string[]) => void): () => void {
-    return this.endings.listen(listener);
+  onEnded(listener: EndListener, options?: { readonly states?: boolean | undefined }): () => void {
+    return this.endings.listen(listener, options);
   }
 
   onDeleted(listener: () => void): () => void {
@@ -328,8 +338,4 @@ export async function openByUrl(url: string, options: ConnectOptions): Promise<P
     const pool = await connectToPostgres(url, options);
     return openProvider({ $client: pool }, { ownsClient: true, ...options });
   });
-}
-
-function hasEnded({ metadata }: AckOrchestrationItem): boolean {
-  return metadata.status === 'Completed' || metadata.status === 'Failed';
 }

@@ -1,28 +1,32 @@
 import type { Logger } from '../../base/logger.js';
-
-type EndListener = (instances: readonly string[]) => void;
+import type { EndListener, InstanceState } from '../provider.js';
 
 /** Tells waiters of this process which instances ended through it. */
 export class Endings {
-  private readonly listeners = new Set<EndListener>();
+  private readonly listeners = new Set<{ readonly tell: EndListener; readonly states: boolean }>();
 
   constructor(private readonly logger: Logger) {}
 
+  /** Whether somebody would like to know how they ended, too. */
+  get wantsStates(): boolean {
+    return [...this.listeners].some(({ states }) => states);
+  }
+
   /** @returns the unsubscription */
-  listen(listener: EndListener): () => void {
+  listen(tell: EndListener, { states = false }: { readonly states?: boolean | undefined } = {}): () => void {
     // Of its own, so that a function given twice is two listeners.
-    const entry: EndListener = (instances) => listener(instances);
+    const entry = { tell, states };
     this.listeners.add(entry);
     return () => void this.listeners.delete(entry);
   }
 
   /** A listener that fails must not turn a committed acknowledgement into an error. */
-  tell(ended: readonly { readonly instance: string }[]): void {
+  tell(ended: readonly { readonly instance: string }[], states: readonly InstanceState[]): void {
     if (ended.length === 0 || this.listeners.size === 0) return;
     const instances = ended.map(({ instance }) => instance);
-    for (const listener of this.listeners) {
+    for (const { tell } of this.listeners) {
       try {
-        listener(instances);
+        tell(instances, states);
       } catch (error) {
         this.logger.error({ error: String(error) }, 'a listener for ended instances failed');
       }

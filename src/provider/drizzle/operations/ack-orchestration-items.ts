@@ -1,4 +1,4 @@
-import type { AckOrchestrationItem, Ms, Result } from '../../provider.js';
+import type { AckOrchestrationItem, InstanceState, Ms, Result } from '../../provider.js';
 import { errorTexts, ProviderError } from '../../provider-error.js';
 import type { ProviderContext } from '../context.js';
 import { inTransaction } from '../transaction.js';
@@ -11,6 +11,8 @@ import { done, failed, settleAccepted, tokensOnce } from './settle-batch.js';
 
 const OPERATION = 'ack_orchestration_item';
 
+type TellEnded = (states: readonly InstanceState[]) => void;
+
 /*
  * The lock rows are locked before anything else (P:T-7), and in the first statement, so
  * that a slow link cannot outlive a lock behind its check (P:T-37).
@@ -22,10 +24,12 @@ const OPERATION = 'ack_orchestration_item';
  * @returns one result per turn, in the given order; one that fails never fails the
  *   others. Its error is permanent if the lock is gone or an event id is taken;
  *   `outcome: 'unknown'` says that the commit may have happened.
+ * @param ended is given how instances ended, after the commit
  */
 export async function ackOrchestrationItems(
   ctx: ProviderContext,
   given: readonly AckOrchestrationItem[],
+  ended?: TellEnded,
 ): Promise<Result[]> {
   const turns = await withInstances(ctx, OPERATION, given);
   const isFirst = tokensOnce();
@@ -37,12 +41,19 @@ export async function ackOrchestrationItems(
       return refusal ? failed(refusal) : { accepted: prepareTurn(turn) };
     },
     sizeOf: ({ bytes }) => bytes,
-    run: (prepared) => ackTogether(ctx, prepared),
+    run: (prepared) => ackTogether(ctx, prepared, ended),
   });
 }
 
-async function ackTogether(ctx: ProviderContext, prepared: readonly PreparedTurn[]): Promise<Result[]> {
-  const { held, nowMs } = (await ackAllOrNone(ctx, prepared)) ?? (await ackHeld(ctx, prepared));
+async function ackTogether(
+  ctx: ProviderContext,
+  prepared: readonly PreparedTurn[],
+  tellEnded: TellEnded | undefined,
+): Promise<Result[]> {
+  const wantsEnds = tellEnded !== undefined;
+  const { held, nowMs, ends } =
+    (await ackAllOrNone(ctx, prepared, wantsEnds)) ?? (await ackHeld(ctx, prepared, wantsEnds));
+  tellEnded?.(ends);
   wakeFor(
     ctx,
     prepared.filter(({ turn }) => held.has(turn)),
@@ -54,6 +65,7 @@ async function ackTogether(ctx: ProviderContext, prepared: readonly PreparedTurn
 interface Acked {
   readonly held: ReadonlySet<AckOrchestrationItem>;
   readonly nowMs: Ms;
+  readonly ends: readonly InstanceState[];
 }
 
 /**
@@ -61,17 +73,22 @@ interface Acked {
  * that depends on it: one round trip instead of two.
  * @returns `undefined` when a lock is missing: nothing has happened, and nothing is known about the others
  */
-async function ackAllOrNone(ctx: ProviderContext, prepared: readonly PreparedTurn[]): Promise<Acked | undefined> {
+async function ackAllOrNone(
+  ctx: ProviderContext,
+  prepared: readonly PreparedTurn[],
+  wantsEnds: boolean,
+): Promise<Acked | undefined> {
   if (!ctx.driver.sendsBatches) return undefined;
   const turns = prepared.map(({ turn }) => turn);
   try {
     return await inTransaction(ctx, OPERATION, async (tx, nowMs) => {
       const check = { ...lockValues(turns), nowMs, expected: turns.length };
+      const ends: InstanceState[] = [];
       await runTogether(tx, [
         { statement: requireLocks(ctx), values: check },
-        ...ackSteps(ctx, prepared, nowMs),
+        ...ackSteps(ctx, prepared, nowMs, wantsEnds ? (states) => ends.push(...states) : undefined),
       ]);
-      return { held: new Set(turns), nowMs };
+      return { held: new Set(turns), nowMs, ends };
     });
   } catch (error) {
     if (ProviderError.is(error) && error.sqlState === LOCK_MISSING) return undefined;
@@ -80,18 +97,20 @@ async function ackAllOrNone(ctx: ProviderContext, prepared: readonly PreparedTur
 }
 
 /** Asks first which locks are held, and stores what belongs to those. */
-function ackHeld(ctx: ProviderContext, prepared: readonly PreparedTurn[]): Promise<Acked> {
+function ackHeld(ctx: ProviderContext, prepared: readonly PreparedTurn[], wantsEnds: boolean): Promise<Acked> {
   const turns = prepared.map(({ turn }) => turn);
   return inTransaction(ctx, OPERATION, async (tx, nowMs) => {
     const rows = await tx.run(lockRows(ctx, { unexpired: true }), { ...lockValues(turns), nowMs });
     const held = heldAmong(turns, rows);
+    const ends: InstanceState[] = [];
     const steps = ackSteps(
       ctx,
       prepared.filter(({ turn }) => held.has(turn)),
       nowMs,
+      wantsEnds ? (states) => ends.push(...states) : undefined,
     );
     if (held.size > 0) await runTogether(tx, steps);
-    return { held, nowMs };
+    return { held, nowMs, ends };
   });
 }
 

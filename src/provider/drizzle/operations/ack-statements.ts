@@ -1,6 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { ProviderContext } from '../context.js';
-import { noRow, type Statement } from '../statement.js';
+import { integerCell, noRow, type Statement, textCell } from '../statement.js';
+import type { InstanceState } from '../../provider.js';
+import { UNKNOWN_VERSION } from './instance-states.js';
 import { insertIntoOrchestratorQueue, insertIntoWorkerQueue, insertLockedIntoWorkerQueue } from './queue-rows.js';
 
 /*
@@ -20,32 +22,55 @@ const pair = sql`octet_length(instance_id)::text || ' ' || instance_id || key`;
  * checked before the conflict. Without name and row nothing is written (P:T-24).
  */
 export function upsertInstances(ctx: ProviderContext): Step {
-  const { instances } = ctx.tables;
+  return ctx.statement('ack: instances', () => upsertOfInstances(ctx), noRow);
+}
+
+/** What the row of an instance says of one that has just ended. */
+export type EndedInstance = Omit<InstanceState, 'status' | 'output'>;
+
+/** As {@link upsertInstances}; answers with the rows of `ended`, as they are now. */
+export function upsertInstancesOfEnds(ctx: ProviderContext): Statement<EndedInstance> {
   return ctx.statement(
-    'ack: instances',
-    () => sql`insert into ${instances} (instance_id, orchestration_name, orchestration_version, current_execution_id,
-        created_at, updated_at, parent_instance_id, custom_status, custom_status_version)
-      select u.instance_id, coalesce(u.name, i.orchestration_name), coalesce(u.version, i.orchestration_version),
-        greatest(u.execution_id, i.current_execution_id), ${value('nowAt')}::timestamptz, ${value('nowAt')}::timestamptz,
-        coalesce(i.parent_instance_id, u.parent),
-        case when u.sets_status then u.status else i.custom_status end,
-        coalesce(i.custom_status_version, 0) + case when u.sets_status then 1 else 0 end
-      from unnest(${value('instances')}::text[], ${value('names')}::text[], ${value('versions')}::text[],
-          ${value('executions')}::bigint[], ${value('parents')}::text[], ${value('setsStatus')}::boolean[],
-          ${value('customStatuses')}::text[])
-        as u(instance_id, name, version, execution_id, parent, sets_status, status)
-      left join ${instances} i on i.instance_id = u.instance_id
-      where coalesce(u.name, i.orchestration_name) is not null
-      on conflict (instance_id) do update set
-        orchestration_name = excluded.orchestration_name,
-        orchestration_version = excluded.orchestration_version,
-        current_execution_id = excluded.current_execution_id,
-        updated_at = excluded.updated_at,
-        parent_instance_id = excluded.parent_instance_id,
-        custom_status = excluded.custom_status,
-        custom_status_version = excluded.custom_status_version`,
-    noRow,
+    'ack: instances, some of which end',
+    () => sql`with upserted as (${upsertOfInstances(ctx)}
+        returning instance_id, orchestration_name, orchestration_version, current_execution_id,
+          custom_status, custom_status_version)
+      select instance_id, orchestration_name, orchestration_version, current_execution_id,
+        custom_status, custom_status_version
+      from upserted where instance_id = any(${value('ended')}::text[])`,
+    ([instance, name, version, execution, customStatus, customStatusVersion]) => ({
+      instance: textCell(instance),
+      orchestrationName: textCell(name),
+      orchestrationVersion: version ?? UNKNOWN_VERSION,
+      executionId: integerCell(execution),
+      customStatus: customStatus ?? null,
+      customStatusVersion: integerCell(customStatusVersion),
+    }),
   );
+}
+
+function upsertOfInstances({ tables: { instances } }: ProviderContext): SQL {
+  return sql`insert into ${instances} (instance_id, orchestration_name, orchestration_version, current_execution_id,
+      created_at, updated_at, parent_instance_id, custom_status, custom_status_version)
+    select u.instance_id, coalesce(u.name, i.orchestration_name), coalesce(u.version, i.orchestration_version),
+      greatest(u.execution_id, i.current_execution_id), ${value('nowAt')}::timestamptz, ${value('nowAt')}::timestamptz,
+      coalesce(i.parent_instance_id, u.parent),
+      case when u.sets_status then u.status else i.custom_status end,
+      coalesce(i.custom_status_version, 0) + case when u.sets_status then 1 else 0 end
+    from unnest(${value('instances')}::text[], ${value('names')}::text[], ${value('versions')}::text[],
+        ${value('executions')}::bigint[], ${value('parents')}::text[], ${value('setsStatus')}::boolean[],
+        ${value('customStatuses')}::text[])
+      as u(instance_id, name, version, execution_id, parent, sets_status, status)
+    left join ${instances} i on i.instance_id = u.instance_id
+    where coalesce(u.name, i.orchestration_name) is not null
+    on conflict (instance_id) do update set
+      orchestration_name = excluded.orchestration_name,
+      orchestration_version = excluded.orchestration_version,
+      current_execution_id = excluded.current_execution_id,
+      updated_at = excluded.updated_at,
+      parent_instance_id = excluded.parent_instance_id,
+      custom_status = excluded.custom_status,
+      custom_status_version = excluded.custom_status_version`;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { toStorable } from '../../../base/text.js';
-import type { Ms } from '../../provider.js';
+import type { InstanceState, Ms } from '../../provider.js';
 import type { ProviderContext } from '../context.js';
 import type { SqlValues } from '../executor.js';
 import {
@@ -12,8 +12,11 @@ import {
   mergeKv,
   upsertExecutions,
   upsertInstances,
+  upsertInstancesOfEnds,
+  type EndedInstance,
   upsertKvDelta,
 } from './ack-statements.js';
+import { endStates, hasEnded } from './end-states.js';
 import { moment } from './moment.js';
 import type { PreparedTurn } from './prepared-turn.js';
 import { lockedWorkerRows, orchestratorRows, workerRows } from './queue-rows.js';
@@ -23,10 +26,15 @@ import type { Step } from './run-together.js';
  * What is to be written for turns whose locks this transaction holds, in the order of
  * provider.md 3.1.3; only the statements that have rows.
  */
-export function ackSteps(ctx: ProviderContext, turns: readonly PreparedTurn[], nowMs: Ms): Step[] {
+export function ackSteps(
+  ctx: ProviderContext,
+  turns: readonly PreparedTurn[],
+  nowMs: Ms,
+  ended?: (states: readonly InstanceState[]) => void,
+): Step[] {
   const orchestrator = turns.flatMap((turn) => turn.orchestratorRows);
   return [
-    { statement: upsertInstances(ctx), values: instanceValues(turns, nowMs) },
+    instanceStep(ctx, turns, nowMs, ended),
     { statement: upsertExecutions(ctx), values: executionValues(turns, nowMs) },
     ...(turns.some(({ events }) => events.length > 0)
       ? [{ statement: insertHistory(ctx), values: historyValues(turns, nowMs) }]
@@ -38,6 +46,23 @@ export function ackSteps(ctx: ProviderContext, turns: readonly PreparedTurn[], n
       : []),
     consumeStep(ctx, turns),
   ];
+}
+
+function instanceStep(
+  ctx: ProviderContext,
+  turns: readonly PreparedTurn[],
+  nowMs: Ms,
+  ended?: (states: readonly InstanceState[]) => void,
+): Step {
+  const values = instanceValues(turns, nowMs);
+  const ending = ended ? turns.filter(({ turn }) => hasEnded(turn)) : [];
+  if (!ended || ending.length === 0) return { statement: upsertInstances(ctx), values };
+  const step: Step<EndedInstance> = {
+    statement: upsertInstancesOfEnds(ctx),
+    values: { ...values, ended: ending.map(({ turn }) => turn.instance) },
+    received: (rows) => ended(endStates(ending, rows)),
+  };
+  return step;
 }
 
 function instanceValues(turns: readonly PreparedTurn[], nowMs: Ms): SqlValues {

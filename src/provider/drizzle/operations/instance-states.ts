@@ -4,6 +4,9 @@ import type { ProviderContext } from '../context.js';
 import { integerCell, textCell } from '../statement.js';
 import { runStatement } from '../transaction.js';
 
+/** Shown where none is stored. */
+export const UNKNOWN_VERSION = 'unknown';
+
 export interface InstanceStates {
   readonly instances: readonly string[];
   /** Leave out those that still run. */
@@ -28,7 +31,7 @@ export async function instanceStates(
     ([instance, name, version, execution, status, output, customStatus, customStatusVersion]): InstanceState => ({
       instance: textCell(instance),
       orchestrationName: textCell(name),
-      orchestrationVersion: version ?? 'unknown',
+      orchestrationVersion: version ?? UNKNOWN_VERSION,
       executionId: integerCell(execution),
       status: status ?? 'Running',
       output: output ?? null,

@@ -1,10 +1,12 @@
 import type { SqlValues, Transaction } from '../executor.js';
 import type { Statement } from '../statement.js';
 
-/** A statement that answers nothing of interest, with its values. */
-export interface Step {
-  readonly statement: Statement<undefined>;
+/** A statement with its values, and what is to be done with its rows, if that is of interest. */
+export interface Step<Row = unknown> {
+  readonly statement: Statement<Row>;
   readonly values: SqlValues;
+  /** Called before the commit is known. */
+  received?(rows: readonly Row[]): void;
 }
 
 /**
@@ -17,7 +19,10 @@ export async function runTogether(tx: Transaction, steps: readonly Step[]): Prom
   const answers = steps.map(({ statement, values }, index) =>
     index === last ? tx.runLast(statement, values) : tx.run(statement, values),
   );
-  for (const answer of await Promise.allSettled(answers)) {
-    if (answer.status === 'rejected') throw answer.reason;
-  }
+  const settled = await Promise.allSettled(answers);
+  steps.forEach((step, index) => {
+    const answer = settled[index];
+    if (answer?.status === 'rejected') throw answer.reason;
+    if (answer) step.received?.(answer.value);
+  });
 }

@@ -62,6 +62,7 @@ function classify(error: unknown): Classified {
       return { exitCode: ExitCode.timeout, message: instanceId === undefined ? message : what };
     }
     case 'ScheduleError':
+    case 'StartQueueError':
     case 'ArgumentError':
     case 'InvalidInputError':
     case 'RangeError':

@@ -11,6 +11,7 @@ import { exportCommand } from './commands/export.js';
 import { listCommand } from './commands/list.js';
 import { migrateCommand } from './commands/migrate.js';
 import { pruneCommand } from './commands/prune.js';
+import { queuesCommand } from './commands/queues.js';
 import { raiseCommand } from './commands/raise.js';
 import { replayCommand } from './commands/replay.js';
 import { retryCommand } from './commands/retry.js';
@@ -41,6 +42,7 @@ const STEERING: readonly DefineCommand[] = [
   cancelCommand,
   retryCommand,
   schedulesCommand,
+  queuesCommand,
   pruneCommand,
   deleteCommand,
 ];

@@ -80,6 +80,9 @@ export const pages = checkGroup('pages of instances', (check) => {
     t.expect(await idsOf(t, { parent: null })).toEqual(['again', 'root']);
     t.expect(await idsOf(t, { createdAfterMs: startMs + 10 })).toEqual(['again', 'lost', 'done']);
     t.expect(await idsOf(t, { createdBeforeMs: startMs + 20 })).toEqual(['done', 'root']);
+    t.expect(await idsOf(t, { updatedAfterMs: startMs + 20 })).toEqual(['again', 'lost']);
+    t.expect(await idsOf(t, { updatedBeforeMs: startMs + 20 })).toEqual(['done', 'root']);
+    t.expect(await idsOf(t, { status: 'Failed', updatedAfterMs: startMs + 21 })).toEqual([]);
     t.expect(await idsOf(t, { status: 'Failed', name: 'B', parent: 'root', createdAfterMs: startMs })).toEqual([
       'lost',
     ]);
@@ -121,6 +124,10 @@ export const pages = checkGroup('pages of instances', (check) => {
       await t.fails(admin.listInstancesPage({ limit }), /limit must be a whole number from 1 to 1000, got/);
     }
     await t.fails(admin.listInstancesPage({ limit: 1, createdAfterMs: Number.NaN }), /createdAfterMs must be a moment/);
+    await t.fails(
+      admin.listInstancesPage({ limit: 1, updatedBeforeMs: '1h' as never }),
+      /updatedBeforeMs must be a moment/,
+    );
     await t.fails(admin.listInstancesPage({ limit: 1, name: 5 as never }), /name must be a text, got number/);
   });
 

@@ -21,6 +21,10 @@ export interface InstancePageQuery {
   readonly createdAfterMs?: Ms | undefined;
   /** Created strictly before, Unix ms. */
   readonly createdBeforeMs?: Ms | undefined;
+  /** Its last turn, which for one that has ended is its end, was at this moment or later, Unix ms. */
+  readonly updatedAfterMs?: Ms | undefined;
+  /** Its last turn was strictly before, Unix ms. */
+  readonly updatedBeforeMs?: Ms | undefined;
   /** `next` of the page before, of the same conditions. */
   readonly after?: string | undefined;
   /** From 1 to {@link MAX_PAGE_LIMIT}. */

@@ -78,6 +78,8 @@ describe('list', () => {
     [['--parent', 'parent-1'], ['parent-1::sub::4']],
     [['--custom-status', 'cal'], ['parent-1']],
     [['--since', '2030-01-01', '--until', '2030-01-02'], []],
+    [['--updated-until', '2020-01-01'], []],
+    [['--updated-since', '1d', '--status', 'running'], ['waiting-1']],
   ])('selects by %j', async (options, expected) => {
     const ids = idsOf(await json<Listed>('list', ...options));
     expect(ids.map((id) => id.replace(/sub::\d+$/, 'sub::4'))).toEqual(expected);

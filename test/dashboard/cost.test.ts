@@ -177,6 +177,7 @@ describe('what a reading says that it sends is what it sends at most', () => {
     [{ status: 'Running', name: 'Nothing' }, 2],
     [{ status: 'ContinuedAsNew' }, 2],
     [{ parent: null, customStatusPrefix: 'stuck' }, 3],
+    [{ updatedBeforeMs: Date.UTC(2020, 5) }, 2],
     [OLD_ONES, 6],
     [{ ...OLD_ONES, name: 'Old' }, 6],
   ])('a list of %j', async (query, statements) => {

@@ -15,6 +15,8 @@ interface ListOptions {
   readonly customStatus?: string;
   readonly since?: number;
   readonly until?: number;
+  readonly updatedSince?: number;
+  readonly updatedUntil?: number;
   readonly limit: number;
   readonly after?: string;
   readonly all?: boolean;
@@ -37,6 +39,8 @@ export const listCommand: DefineCommand = (program, act) => {
     .option('--custom-status <text>', 'custom statuses that begin so')
     .option('--since <moment>', 'created at or after, e.g. 2030-05-01 or 2h', pastMoment)
     .option('--until <moment>', 'created before', pastMoment)
+    .option('--updated-since <moment>', 'that did something, or ended, at or after', pastMoment)
+    .option('--updated-until <moment>', 'that did nothing since', pastMoment)
     .option('--limit <count>', 'so many', wholeNumber(1, 100_000), 50)
     .option('--after <cursor>', 'go on behind the page that gave this cursor')
     .option('--all', 'all pages; with --json one document per line')
@@ -105,6 +109,8 @@ function queryOf(options: ListOptions): Omit<InstancePageQuery, 'limit' | 'after
     customStatusPrefix: options.customStatus,
     createdAfterMs: options.since,
     createdBeforeMs: options.until,
+    updatedAfterMs: options.updatedSince,
+    updatedBeforeMs: options.updatedUntil,
   };
 }
 

@@ -7,7 +7,7 @@ import { SchedulesTopic } from '../live/schedules-topic.js';
 import type { Topic } from '../live/topic.js';
 import { QueryReader } from './decode.js';
 import { Problem } from './problem.js';
-import { pageQuery } from './reads.js';
+import { LIST_PARAMETERS, pageQuery } from './reads.js';
 
 /** Streams that may be open at once; each is a browser tab. */
 const MAX_STREAMS = 200;
@@ -27,20 +27,7 @@ export function addLive(app: DashboardApp, context: DashboardContext): void {
     return stream(c, 'overview', () => new OverviewTopic(overview));
   });
   app.get('/api/live/instances', (c) => {
-    const query = pageQuery(
-      new QueryReader(c.req.url, [
-        'status',
-        'name',
-        'parent',
-        'roots',
-        'id',
-        'customStatus',
-        'createdAfter',
-        'createdBefore',
-        'after',
-        'limit',
-      ]),
-    );
+    const query = pageQuery(new QueryReader(c.req.url, LIST_PARAMETERS));
     return stream(c, `list ${JSON.stringify(query)}`, () => new ListTopic(provider, clock, query));
   });
   app.get('/api/live/schedules', (c) => {

@@ -21,7 +21,7 @@ const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 const MAX_STEPS = 10;
 
 export const STATUSES = ['Running', 'Completed', 'Failed', 'ContinuedAsNew'] as const;
-const LIST_PARAMETERS = [
+export const LIST_PARAMETERS: readonly string[] = [
   'status',
   'name',
   'parent',
@@ -30,6 +30,8 @@ const LIST_PARAMETERS = [
   'customStatus',
   'createdAfter',
   'createdBefore',
+  'updatedAfter',
+  'updatedBefore',
   'after',
   'limit',
 ];
@@ -135,6 +137,8 @@ export function pageQuery(query: QueryReader): InstancePageQuery {
     customStatusPrefix: query.text('customStatus'),
     createdAfterMs: moment('createdAfter'),
     createdBeforeMs: moment('createdBefore'),
+    updatedAfterMs: moment('updatedAfter'),
+    updatedBeforeMs: moment('updatedBefore'),
     after: query.text('after'),
     limit: query.integer('limit', { min: 1, max: MAX_PAGE_LIMIT }) ?? DEFAULT_PAGE,
   };

@@ -69,6 +69,17 @@ const CASES: readonly [name: string, query: Omit<InstancePageQuery, 'limit' | 'a
     `created_at >= '2030-01-01T01:00Z' and created_at < '2030-01-01T02:00Z'`,
   ],
   [
+    'a time of the last turn',
+    { updatedAfterMs: Date.UTC(2031, 0, 1) - 1, updatedBeforeMs: Date.UTC(2031, 0, 1) + 1 },
+    `updated_at >= '2030-12-31T23:59:59.999Z' and updated_at < '2031-01-01T00:00:00.001Z'`,
+  ],
+  [
+    'a status of many that ended in time',
+    { status: 'Failed', updatedAfterMs: Date.UTC(2030, 11, 31) },
+    `status = 'Failed' and updated_at >= '2030-12-31'`,
+  ],
+  ['a last turn that is long ago', { updatedBeforeMs: Date.UTC(2029, 0, 1) }, 'false'],
+  [
     'all of them together',
     { status: 'Failed', name: 'Orch2', parent: 'many', idPrefix: 'order-', customStatusPrefix: 'step', createdAfterMs: 0 },
     `status = 'Failed' and orchestration_name = 'Orch2' and parent_instance_id = 'many' and instance_id like 'order-%'

@@ -2,7 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { Icon } from '../components/icon';
 import { params, setParams } from '../router';
 
-export const FILTER_NAMES = ['status', 'id', 'name', 'parent', 'roots', 'customStatus', 'since', 'from', 'to'] as const;
+const MORE_NAMES = ['name', 'parent', 'roots', 'customStatus', 'since', 'from', 'to', 'active'] as const;
+export const FILTER_NAMES = ['status', 'id', ...MORE_NAMES] as const;
 
 const STATUSES = ['Running', 'Completed', 'Failed', 'ContinuedAsNew'] as const;
 const LABELS = { Running: 'Running', Completed: 'Completed', Failed: 'Failed', ContinuedAsNew: 'Continued' } as const;
@@ -12,7 +13,6 @@ const SPANS = [
   ['24h', 'Last day'],
   ['7d', 'Last week'],
   ['30d', 'Last 30 days'],
-  ['custom', 'From … to …'],
 ] as const;
 /** Typing is followed after such a pause, in ms. */
 const TYPING_MS = 300;
@@ -20,7 +20,7 @@ const TYPING_MS = 300;
 /** Everything by which the list is narrowed down. It stands in the address, so that it can be sent to somebody. */
 export function Filters() {
   const search = params.value;
-  const isMore = ['name', 'parent', 'roots', 'customStatus', 'since', 'from', 'to'].some((name) => search.has(name));
+  const isMore = MORE_NAMES.some((name) => search.has(name));
   const [open, setOpen] = useState(isMore);
   const set = (changes: Record<string, string | undefined>) => setParams({ ...changes, after: undefined });
   const status = search.get('status');
@@ -70,6 +70,20 @@ export function Filters() {
                     : { since: value || undefined, from: undefined, to: undefined },
                 )
               }
+            >
+              {SPANS.map(([value, label]) => (
+                <option key={value} value={value}>
+                  {label}
+                </option>
+              ))}
+              <option value="custom">From … to …</option>
+            </select>
+          </label>
+          <label class="field">
+            <span>Last active, or ended</span>
+            <select
+              value={search.get('active') ?? ''}
+              onChange={({ currentTarget: { value } }) => set({ active: value || undefined })}
             >
               {SPANS.map(([value, label]) => (
                 <option key={value} value={value}>

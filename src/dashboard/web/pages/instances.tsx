@@ -14,7 +14,8 @@ import { Filters, FILTER_NAMES } from './filters';
 const PAGE = 50;
 
 export function InstancesPage() {
-  const query = queryOf(params.value);
+  const atMs = momentOfPage(params.value);
+  const query = queryOf(params.value, atMs);
   const { value, error, isLoading, reload, set } = useLoad<InstancePageView>('/api/instances', query);
   useLive(
     addressOf('/api/live/instances', query),
@@ -61,7 +62,7 @@ export function InstancesPage() {
           <Skeleton lines={12} label="Loading instances" />
         )}
       </section>
-      {value && <Pager page={value} since={query['createdAfter']} />}
+      {value && <Pager page={value} atMs={atMs} />}
     </main>
   );
 }
@@ -84,7 +85,7 @@ function Rows({ page }: { page: InstancePageView }) {
   );
 }
 
-function Pager({ page, since }: { page: InstancePageView; since: string | number | undefined }) {
+function Pager({ page, atMs }: { page: InstancePageView; atMs: number }) {
   const after = params.value.get('after');
   return (
     <nav class="pager" aria-label="Pages">
@@ -104,9 +105,7 @@ function Pager({ page, since }: { page: InstancePageView; since: string | number
         <button
           class="button"
           type="button"
-          onClick={() =>
-            setParams({ after: page.next ?? undefined, at: since === undefined ? undefined : String(since) })
-          }
+          onClick={() => setParams({ after: page.next ?? undefined, at: String(atMs) })}
         >
           {page.rows.length < PAGE ? 'Search older ones' : 'Older'} <Icon name="chevron" size={12} />
         </button>
@@ -122,14 +121,22 @@ const SPANS: Readonly<Record<string, number>> = {
   '30d': 2_592_000_000,
 };
 
-/** The query of the API for the parameters of the page. */
-function queryOf(search: URLSearchParams): Record<string, string | number | undefined> {
-  const text = (name: string) => search.get(name) ?? undefined;
-  const span = SPANS[search.get('since') ?? ''];
-  // Cut to the minute: a query that changes every millisecond would never be answered.
-  const sliding = span === undefined ? undefined : Math.floor((Date.now() - span) / 60_000) * 60_000;
+/** What spans of time are counted back from. */
+function momentOfPage(search: URLSearchParams): number {
   // A cursor belongs to the very moment that its page began with.
-  const since = search.has('after') && search.has('at') ? Number(search.get('at')) : sliding;
+  const at = Number(search.get('at') ?? NaN);
+  if (search.has('after') && Number.isSafeInteger(at)) return at;
+  // Cut to the minute: a query that changes every millisecond would never be answered.
+  return Math.floor(Date.now() / 60_000) * 60_000;
+}
+
+/** The query of the API for the parameters of the page. */
+function queryOf(search: URLSearchParams, atMs: number): Record<string, string | number | undefined> {
+  const text = (name: string) => search.get(name) ?? undefined;
+  const back = (name: string) => {
+    const span = SPANS[search.get(name) ?? ''];
+    return span === undefined ? undefined : atMs - span;
+  };
   return {
     status: text('status'),
     id: text('id'),
@@ -137,8 +144,9 @@ function queryOf(search: URLSearchParams): Record<string, string | number | unde
     parent: text('parent'),
     roots: text('roots'),
     customStatus: text('customStatus'),
-    createdAfter: momentOf(search.get('from')) ?? since,
+    createdAfter: momentOf(search.get('from')) ?? back('since'),
     createdBefore: momentOf(search.get('to')),
+    updatedAfter: back('active'),
     after: text('after'),
     limit: PAGE,
   };

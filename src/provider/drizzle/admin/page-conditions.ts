@@ -81,7 +81,7 @@ export function statusCondition({ status }: CheckedPageQuery): Condition[] {
 
 /** The other conditions: checked row by row. */
 export function rowConditions(query: CheckedPageQuery): Condition[] {
-  const { parent, idPrefix, customStatusPrefix } = query;
+  const { parent, idPrefix, customStatusPrefix, updatedAfterMs, updatedBeforeMs } = query;
   return [
     ...(parent === undefined
       ? []
@@ -90,6 +90,20 @@ export function rowConditions(query: CheckedPageQuery): Condition[] {
         : [condition('parent', sql`i.parent_instance_id = ${text('parent')}`, { parent })]),
     ...(idPrefix === undefined ? [] : [beginsWith('id', sql`i.instance_id`, idPrefix)]),
     ...(customStatusPrefix === undefined ? [] : [beginsWith('custom', sql`i.custom_status`, customStatusPrefix)]),
+    ...(updatedAfterMs === undefined
+      ? []
+      : [
+          condition('updatedFrom', sql`i.updated_at >= ${value('updatedFrom')}::timestamptz`, {
+            updatedFrom: moment(updatedAfterMs),
+          }),
+        ]),
+    ...(updatedBeforeMs === undefined
+      ? []
+      : [
+          condition('updatedTo', sql`i.updated_at < ${value('updatedTo')}::timestamptz`, {
+            updatedTo: moment(updatedBeforeMs),
+          }),
+        ]),
   ];
 }
 

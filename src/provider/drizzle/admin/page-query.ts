@@ -16,7 +16,7 @@ export interface CheckedPageQuery extends Omit<InstancePageQuery, 'after'> {
 
 const OPERATION = 'list_instances_page';
 const TEXTS = ['status', 'name', 'idPrefix', 'customStatusPrefix'] as const;
-const MOMENTS = ['createdAfterMs', 'createdBeforeMs'] as const;
+const MOMENTS = ['createdAfterMs', 'createdBeforeMs', 'updatedAfterMs', 'updatedBeforeMs'] as const;
 
 /** @throws ProviderError naming what was given and what was expected */
 export function checkedPageQuery(query: InstancePageQuery): CheckedPageQuery {
@@ -78,7 +78,11 @@ function cursorParts(cursor: string): readonly unknown[] {
 
 function conditionsOf(query: InstancePageQuery): string {
   const { status, name, parent, idPrefix, customStatusPrefix, createdAfterMs, createdBeforeMs } = query;
-  const given = [status, name, parent === null ? [] : parent, idPrefix, customStatusPrefix, createdAfterMs, createdBeforeMs];
+  const { updatedAfterMs, updatedBeforeMs } = query;
+  const created = [createdAfterMs, createdBeforeMs];
+  // Absent, they leave the cursors of versions that do not know them valid.
+  const updated = updatedAfterMs === undefined && updatedBeforeMs === undefined ? [] : [updatedAfterMs, updatedBeforeMs];
+  const given = [status, name, parent === null ? [] : parent, idPrefix, customStatusPrefix, ...created, ...updated];
   return fingerprint(JSON.stringify(given.map((one) => one ?? null)));
 }
 

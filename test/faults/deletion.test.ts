@@ -84,7 +84,7 @@ function lateTurn(item: LockedOrchestrationItem | undefined, firstEventId: numbe
     historyDelta: [
       isFirst ? started(instance) : event(instance, firstEventId, { kind: 'ExternalEvent', name: 'Go', data: '1' }),
     ],
-    metadata: { status: 'Running', ...(isFirst ? { ...helloMetadata, parentInstance: parent } : {}) },
+    metadata: { status: 'Running', ...(isFirst ? { ...helloMetadata, parentInstanceId: parent } : {}) },
     workerItems: [
       { kind: 'ActivityExecute', instance, executionId: 1, id: firstEventId + 1, name: 'Greet', input: '1' },
     ],
@@ -133,19 +133,25 @@ test.each(['running', 'finished'])(
   },
 );
 
-test('C-04 a child is born while its parent is being deleted: it goes with it, or was never there', async () => {
-  await runFirstTurn(PARENT, CHILD);
-  const { items } = await fetchOrchestrationItems(bench.ctx, { limit: 1, ...LOCK });
-  const deletion = gated(isDeletion);
-  const deleting = deleteInstance(deletion.ctx, PARENT, true);
-  await deletion.reached;
-  const born = ackOrchestrationItems(bench.another(), [lateTurn(items[0], 1, PARENT)]);
-  await Promise.race([born, bench.untilWaiting(1)]);
-  deletion.open();
-  await deleting;
-  await born;
-  expect(await rowsLeft()).toEqual({});
-});
+test.each([
+  ['is looked for', ({ text }: RanStatement) => text.startsWith('select q.id, q.instance_id, q.work_item')],
+  ['is about to go', isDeletion],
+] as const)(
+  'C-04 a child is born when it %s with its parent: it goes with it, or was never there',
+  async (_when, isIt) => {
+    await runFirstTurn(PARENT, CHILD);
+    const { items } = await fetchOrchestrationItems(bench.ctx, { limit: 1, ...LOCK });
+    const deletion = gated(isIt);
+    const deleting = deleteInstance(deletion.ctx, PARENT, true);
+    await deletion.reached;
+    const born = ackOrchestrationItems(bench.another(), [lateTurn(items[0], 1, PARENT)]);
+    await Promise.race([born, bench.untilWaiting(1)]);
+    deletion.open();
+    await deleting;
+    await born;
+    expect(await rowsLeft()).toEqual({});
+  },
+);
 
 test('C-02 while an instance is being deleted nobody claims it: a claim and a deletion would wait for each other', async () => {
   await runFirstTurn(PARENT);

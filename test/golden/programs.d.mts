@@ -5,9 +5,13 @@ type AnyClient = Pick<
   Client,
   'startOrchestration' | 'enqueueEvent' | 'getStatus' | 'raiseEvent' | 'waitForOrchestration'
 >;
+type LaterClient = AnyClient & Pick<Client, 'schedules' | 'readExecutionHistory'>;
 
 export const expectedOutputs: Readonly<Record<string, unknown>>;
 export const instances: readonly { readonly id: string; readonly name: string; readonly child?: string }[];
 export function register(runtime: AnyRuntime): void;
 export function startAll(client: AnyClient, prefix?: string): Promise<void>;
 export function finishAll(client: AnyClient, prefix?: string): Promise<Record<string, unknown>>;
+export const sleeper: { readonly id: string; readonly output: unknown };
+export const schedule: { readonly id: string; readonly input: unknown };
+export function startLater(client: LaterClient): Promise<void>;

@@ -90,6 +90,32 @@ export const orchestrations = {
   },
 };
 
+/** What later folders have beside the others: a timer that runs and a schedule. @type {typeof orchestrations} */
+export const laterOrchestrations = {
+  *Sleeps(ctx, ms) {
+    const value = yield ctx.scheduleActivityOnSession('Add', [20, 1], 'sleeper');
+    yield ctx.scheduleTimer(ms);
+    return yield ctx.scheduleActivityOnSession('Add', [value, value], 'sleeper');
+  },
+  *Tick(_ctx, input) {
+    return input;
+  },
+};
+
+/** The timer of `sleeps` is set to some time after the recording. */
+export const sleeper = { id: 'sleeps', name: 'Sleeps', input: 60_000, output: 42 };
+export const schedule = { id: 'nightly', orchestration: 'Tick', input: 'tick', cron: '0 2 * * *', timeZone: 'UTC' };
+
+/** Starts what later folders have. Resolves when the timer runs. @param {any} client */
+export async function startLater(client) {
+  await client.startOrchestration(sleeper.id, sleeper.name, sleeper.input);
+  await client.schedules.create(schedule);
+  await client.waitForOrchestration(await client.schedules.trigger(schedule.id), 60_000);
+  while (!(await client.readExecutionHistory(sleeper.id, 1)).some(({ kind }) => kind === 'TimerCreated')) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
 /** Who is started, with what, and what it ends with once it got `go`. */
 export const instances = [
   { id: 'sequence', name: 'Sequence', input: 4, go: 100, output: 110 },
@@ -113,7 +139,9 @@ export const instances = [
 /** @param {any} runtime */
 export function register(runtime) {
   for (const [name, run] of Object.entries(activities)) runtime.registerActivity(name, run);
-  for (const [name, run] of Object.entries(orchestrations)) runtime.registerOrchestration(name, run);
+  for (const [name, run] of Object.entries({ ...orchestrations, ...laterOrchestrations })) {
+    runtime.registerOrchestration(name, run);
+  }
 }
 
 /** Starts all, and resolves when each stands in its middle. @param {any} client */

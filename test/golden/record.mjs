@@ -15,7 +15,7 @@ import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { drizzle } from 'drizzle-orm/node-postgres';
-import { finishAll, expectedOutputs, register, startAll } from './programs.mjs';
+import { finishAll, expectedOutputs, register, startAll, startLater } from './programs.mjs';
 import { isDeepStrictEqual } from 'node:util';
 
 const [release, flag, given] = process.argv.slice(2);
@@ -63,6 +63,7 @@ await run(async (client) => {
   void finishAll(client, 'done-').catch(() => undefined);
   await client.waitForOrchestration('done-loop', 60_000);
   await startAll(client);
+  await startLater(client);
 });
 
 const { rows: tables } = await pool.query(

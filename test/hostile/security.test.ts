@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
@@ -12,8 +11,8 @@ import { isHostilePath } from '../../src/provider/drizzle/search-path.js';
 import { StoredFunctionProvider } from '../../src/provider/stored-function/index.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
-import { inOwnDatabase } from '../support/own-database.js';
 import { RecordingLogger } from '../support/runtime-harness.js';
+import { useEverything } from './use-everything.js';
 
 type Ctx = any;
 
@@ -22,56 +21,6 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.reverse()) await cleanUp();
   cleanUps = [];
 });
-
-/** Everything that an instance can do, on a runtime with its loops. */
-async function useEverything(provider: DrizzleProvider, text = 'x'): Promise<void> {
-  const runtime = new Runtime(provider, {
-    logger: silentLogger,
-    logLevel: 'off',
-    workerTagFilter: { defaultAnd: [text] },
-  });
-  runtime.registerActivity(text, (_ctx, value) => value);
-  runtime.registerOrchestration('Child', function* (_ctx: Ctx, value: unknown) {
-    return value;
-  });
-  runtime.registerOrchestration(text, function* (ctx: Ctx, value: unknown) {
-    ctx.setValue(text, text);
-    ctx.setCustomStatus(text);
-    const results: unknown[] = [
-      yield ctx.scheduleActivity(text, value),
-      yield ctx.scheduleActivity(text, value).withTag(text),
-      yield ctx.scheduleActivityOnSession(text, value, text),
-      yield ctx.scheduleSubOrchestration('Child', value),
-      yield ctx.waitForEvent(text),
-      yield ctx.dequeueEvent(text),
-    ];
-    yield ctx.scheduleTimer(1);
-    return results;
-  });
-  await runtime.start();
-  const client = new Client(provider);
-  const id = `${text} ${randomBytes(4).toString('hex')}`;
-  await client.startOrchestrationVersioned(id, text, text, '1.0.0');
-  await client.waitForStatusChange(id, 0, 10, 60_000);
-  // A positional event is lost on nobody who waits: sent until it is taken.
-  const raising = setInterval(() => void client.raiseEvent(id, text, text).catch(() => undefined), 50);
-  await client.enqueueEvent(id, text, text);
-  try {
-    expect((await client.waitForOrchestration(id, 60_000)).output).toEqual([text, text, text, text, text, text]);
-  } finally {
-    clearInterval(raising);
-  }
-  expect(await client.getValue(id, text)).toBe(text);
-  expect(await client.listInstancesByStatus(text)).toEqual([]);
-  expect(await client.listInstancesByStatus('Completed')).toContain(id);
-  await client.getSystemMetrics();
-  await client.getQueueDepths();
-  await client.getInstanceTree(id);
-  await client.pruneExecutions(id, { keepLast: 1 });
-  await client.cancelInstance(id, text);
-  await runtime.shutdown();
-  expect((await client.deleteInstance(id)).instancesDeleted).toBe(2);
-}
 
 async function open(
   Provider: typeof DrizzleProvider,
@@ -82,57 +31,6 @@ async function open(
   cleanUps.push(() => provider.close());
   return provider;
 }
-
-describe('C-18 the least privileges that are documented are enough', () => {
-  test.each([
-    { name: 'DrizzleProvider', Provider: DrizzleProvider, storedFunctions: false },
-    {
-      name: 'StoredFunctionProvider',
-      Provider: StoredFunctionProvider,
-      storedFunctions: true,
-    },
-  ])('$name does everything, and creates nothing', async ({ Provider, storedFunctions }) => {
-    await inOwnDatabase(async (ownerUrl) => {
-      const role = `ddz_least_${randomBytes(5).toString('hex')}`;
-      const pool = new pg.Pool({ connectionString: ownerUrl, max: 2 });
-      await migrate(drizzle(pool), { schema: 'work', storedFunctions });
-      // As in docs/schema.md, and nothing else: not even what PUBLIC has by default.
-      await pool.query(`create role ${role} login password 'least';
-        revoke all on database ${new URL(ownerUrl).pathname.slice(1)} from public;
-        grant connect on database ${new URL(ownerUrl).pathname.slice(1)} to ${role};
-        revoke all on schema public from public;
-        grant usage on schema work to ${role};
-        grant select, insert, update, delete on all tables in schema work to ${role};
-        grant usage on all sequences in schema work to ${role};
-        revoke execute on all functions in schema work from public;
-        grant execute on all functions in schema work to ${role};
-        create table public.ddl (tag text);
-        create function public.note_ddl() returns event_trigger language plpgsql security definer as
-          $$ begin insert into public.ddl values (tg_tag); end $$;
-        create event trigger note_ddl on ddl_command_start execute function public.note_ddl()`);
-      const url = new URL(ownerUrl);
-      url.username = role;
-      url.password = 'least';
-      try {
-        const provider = await Provider.connect(url.toString(), { schema: 'work', logger: silentLogger });
-        try {
-          await useEverything(provider);
-        } finally {
-          await provider.close();
-        }
-        expect((await pool.query('select * from public.ddl')).rows).toEqual([]);
-        const owned = await pool.query(
-          `select 1 from pg_class c join pg_roles r on r.oid = c.relowner where r.rolname = $1`,
-          [role],
-        );
-        expect(owned.rows).toEqual([]);
-      } finally {
-        await pool.query(`drop event trigger note_ddl; drop owned by ${role}; drop role ${role}`);
-        await pool.end();
-      }
-    });
-  });
-});
 
 describe('a search_path of somebody else', () => {
   const evil = uniqueSchema('evil');

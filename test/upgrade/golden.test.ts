@@ -1,16 +1,19 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 import { SystemClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { Client } from '../../src/client/client.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
+import { migrate } from '../../src/provider/drizzle/migrate/on-database.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { builtInMigrations } from '../../src/schema/migrations.generated.js';
-import { expectedOutputs, finishAll, instances, register, startAll } from '../golden/programs.mjs';
+import { expectedOutputs, finishAll, instances, register, schedule, sleeper, startAll } from '../golden/programs.mjs';
 import { insertRows, orchestrations, recordedRows } from '../oracle/filled-schema.js';
 import { commonActivities } from '../oracle/scenarios/scenario.js';
 import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
-import { packageOf, releases, restore } from './golden.js';
+import { waitFor } from '../support/waiting.js';
+import { insertRows as putRows, packageOf, releases, restore, rowsOf } from './golden.js';
 import { NATIVE_MIGRATIONS } from '../../src/provider/drizzle/migrate/native-levels.js';
 
 let cleanUps: (() => Promise<unknown>)[] = [];
@@ -57,16 +60,46 @@ async function connect(code: Code, schema: string): Promise<DrizzleProvider> {
   return provider;
 }
 
+/** Timers and schedules come due whatever the date is. */
+async function makeDue(client: pg.ClientBase, schema: string): Promise<void> {
+  await client.query(
+    `update ${schema}.orchestrator_queue set visible_at = now() - interval '1 s' where instance_id = $1`,
+    [sleeper.id],
+  );
+  await client.query(`do $$ begin
+    if to_regclass('${schema}.ddz_schedules') is not null then
+      update ${schema}.ddz_schedules set next_fire_ms = (extract(epoch from now()) * 1000)::bigint - 90000000;
+    end if; end $$`);
+}
+
+/** What later recordings have: a timer that ran, a session, and a schedule. */
+async function finishLater(client: Client, hasSchedules: boolean): Promise<void> {
+  expect(await client.waitForOrchestrationTyped(sleeper.id, 60_000)).toEqual(sleeper.output);
+  if (!hasSchedules) return;
+  const { firedCount, lastInstanceId } = await waitFor(
+    'the schedule fires',
+    () => client.schedules.get(schedule.id),
+    ({ lastFireAt }) => lastFireAt !== null,
+  );
+  // Once by hand when it was recorded, and once for all the times that have passed since.
+  expect(firedCount).toBe(2);
+  expect(await client.waitForOrchestrationTyped(lastInstanceId ?? '', 60_000)).toEqual(schedule.input);
+}
+
 describe.each(releases)('what release %s left', (release) => {
   test.each([{ warmInstances: 0 }, { verifyWarm: true }])(
     'is migrated, replayed and finished by this code: %j',
     async (options) => {
       const schema = freshSchema();
-      await withClient((client) => restore(release, client, schema));
+      await withClient(async (client) => {
+        await restore(release, client, schema);
+        await makeDue(client, schema);
+      });
       const provider = await connect(today, schema);
       const runtime = await startRuntime(today, provider, options);
       const client = new Client(provider);
       expect(await finishAll(client)).toEqual(expectedOutputs);
+      if ('ddz_schedules' in (await rowsOf(release))) await finishLater(client, true);
       // What ended before the upgrade is read as it ended, and ends where it had not.
       for (const { id } of instances) {
         const { status, output } = await client.waitForOrchestration(`done-${id}`, 60_000);
@@ -130,6 +163,34 @@ describe.each(releases)('what release %s left', (release) => {
     expect(await finishAll(client, 'a-')).toEqual(expectedOutputs);
     expect(await finishAll(oldClient, 'b-')).toEqual(expectedOutputs);
   });
+});
+
+describe('every level that the schema has had', () => {
+  test.each(builtInMigrations.map(({ name }, at) => [name, at + 1] as const))(
+    '%s is migrated, and its instances, timers, sessions and schedules go on',
+    async (_name, level) => {
+      const schema = freshSchema();
+      const latest = releases.at(-1) ?? '';
+      await withClient(async (client) => {
+        await migrate(drizzle(client), { schema, exclusive: true, migrations: builtInMigrations.slice(0, level) });
+        const { rows } = await client.query<{ name: string }>(
+          'select table_name as name from information_schema.tables where table_schema = $1',
+          [schema],
+        );
+        const tables = new Set(rows.map(({ name }) => name));
+        const recorded = Object.entries(await rowsOf(latest));
+        const fitting = recorded.filter(([table]) => tables.has(table) && table !== 'ddz_migrations');
+        await putRows(client, schema, Object.fromEntries(fitting));
+        await makeDue(client, schema);
+      });
+      const provider = await connect(today, schema);
+      await startRuntime(today, provider);
+      const client = new Client(provider);
+      expect(await finishAll(client)).toEqual(expectedOutputs);
+      const schedules = await client.schedules.list();
+      await finishLater(client, schedules.length > 0);
+    },
+  );
 });
 
 describe('what native left, by level', () => {

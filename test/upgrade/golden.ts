@@ -15,12 +15,24 @@ export const releases: readonly string[] = readdirSync(FOLDER, { withFileTypes: 
   .map(({ name }) => name)
   .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 
+type Rows = Readonly<Record<string, readonly unknown[]>>;
+
+/** What a release left, by table. */
+export async function rowsOf(release: string): Promise<Rows> {
+  return JSON.parse(await readFile(path.join(FOLDER, release, 'rows.json'), 'utf8')) as Rows;
+}
+
 /** Puts the database that a release left into a schema of this server. */
 export async function restore(release: string, client: pg.ClientBase, schema: string): Promise<void> {
   const sql = await readFile(path.join(FOLDER, release, 'schema.sql'), 'utf8');
-  const rows = JSON.parse(await readFile(path.join(FOLDER, release, 'rows.json'), 'utf8')) as Record<string, unknown[]>;
   const own = pg.escapeIdentifier(schema);
   await client.query(`begin; ${sql.replaceAll('"golden"', own)} commit; reset search_path`);
+  await insertRows(client, schema, await rowsOf(release));
+}
+
+/** Makes the rows of these tables those that are given. */
+export async function insertRows(client: pg.ClientBase, schema: string, rows: Rows): Promise<void> {
+  const own = pg.escapeIdentifier(schema);
   for (const [table, list] of Object.entries(rows)) {
     const name = `${own}.${pg.escapeIdentifier(table)}`;
     await client.query(`delete from ${name}`);

@@ -106,7 +106,8 @@ async function cleanUp(world: World, load: Load): Promise<string[]> {
 
 async function giveWork(load: Load, { instances, forMs }: RoundOptions, mayGoOn: () => boolean): Promise<void> {
   const everyMs = (forMs * 0.8) / (instances / KINDS.length);
-  for (let batch = 0; load.started < instances; batch++) {
+  // No more of them when the faults are over: what was begun has to end, and in calm.
+  for (let batch = 0; load.started < instances && (batch === 0 || mayGoOn()); batch++) {
     const begunMs = performance.now();
     await Promise.all([load.act(batch), ...KINDS.map((kind) => load.start(kind, `${kind}-${batch}`))]);
     await load.tend();

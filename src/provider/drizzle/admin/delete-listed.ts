@@ -41,24 +41,21 @@ export async function deleteListed(
   { instances, force, nowMs }: Deletion,
 ): Promise<DeletionOutcome> {
   const ids = [...new Set(instances)];
-  const [, , living, orphans, scheduled, archived] = await Promise.all([
+  const [, , living, scheduled, archived] = await Promise.all([
     fenceOff(ctx, tx, { ids, nowMs }),
     tx.run(lockInstances(ctx), { ids }),
     tx.run(findLiving(ctx), { ids }),
-    tx.run(findOrphans(ctx), { ids }),
     tx.run(findScheduledChildren(ctx), { ids }),
     hasArchive(ctx, tx),
   ]);
   if (!force && living[0] !== undefined) return { kind: 'running', instance: living[0] };
-  if (orphans[0] !== undefined) return { kind: 'orphan', instance: orphans[0] };
 
   const unborn = await findUnborn(ctx, tx, ids, scheduled.flatMap(childOf));
-  if (unborn.length > 0) {
-    // Somebody may have claimed them; their ids come behind those of their parents, as a rule.
-    await fenceOff(ctx, tx, { ids: unborn.map(({ instance }) => instance), nowMs });
-    const [born] = await tx.run(findOrphans(ctx), { ids });
-    if (born !== undefined) return { kind: 'orphan', instance: born };
-  }
+  // Somebody may have claimed them; their ids come behind those of their parents, as a rule.
+  if (unborn.length > 0) await fenceOff(ctx, tx, { ids: unborn.map(({ instance }) => instance), nowMs });
+  // The last look: whatever was born while we looked for it or waited is here by now.
+  const [orphan] = await tx.run(findOrphans(ctx), { ids });
+  if (orphan !== undefined) return { kind: 'orphan', instance: orphan };
   if (archived) await forgetArchive(ctx, tx, ids);
   const waited = await forgetStarts(ctx, tx, ids);
   const counts = new Map(

@@ -56,6 +56,7 @@ test('the package has no install script, and is published with its provenance', 
   expect(Object.keys(manifest.scripts).filter((name) => atInstall.includes(name))).toEqual([]);
   expect(manifest.publishConfig).toEqual({ access: 'public', provenance: true });
   expect(manifest.files).not.toContain('scripts');
+  expect(manifest.files).toEqual(expect.arrayContaining(['SECURITY.md', 'LICENSE', 'CHANGELOG.md']));
 });
 
 describe('the audit of the dependencies', () => {

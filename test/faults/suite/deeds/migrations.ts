@@ -1,4 +1,4 @@
-import { handOverToNative, inspectSchema, migrate, SchemaError } from '../../../../src/index.js';
+import { handOverToNative, inspectSchema, migrate, SchemaError, silentLogger } from '../../../../src/index.js';
 import { NATIVE_MIGRATIONS } from '../../../../src/provider/drizzle/migrate/native-levels.js';
 import { persist, PATIENCE_MS } from '../persist.js';
 import { pause } from '../random.js';
@@ -23,7 +23,7 @@ export class Migrations implements Deed {
 
   async begin(number: number): Promise<void> {
     const { db, schema } = this.stage;
-    await persist(() => migrate(db, { schema, notifyTriggers: true }), isBroken);
+    await persist(() => migrate(db, { schema, logger: silentLogger, notifyTriggers: true }), isBroken);
     if (number >= this.handOverAt) await this.handOver();
   }
 
@@ -37,7 +37,7 @@ export class Migrations implements Deed {
 
   async problems(): Promise<string[]> {
     const { db, schema, administrator } = this.stage;
-    const status = await inspectSchema(db, { schema });
+    const status = await inspectSchema(db, { schema, logger: silentLogger });
     const problems: string[] = [];
     if (status.origin !== 'handedOver' || status.refusal)
       problems.push(`the schema is ${status.origin}: ${status.refusal?.message}`);
@@ -66,7 +66,7 @@ export class Migrations implements Deed {
   private async tryOnce(): Promise<void> {
     const { db, schema } = this.stage;
     try {
-      await persist(() => handOverToNative(db, { schema }), isBroken);
+      await persist(() => handOverToNative(db, { schema, logger: silentLogger }), isBroken);
       this.isDone = true;
     } catch (error) {
       if (!(error instanceof SchemaError) || error.kind !== 'busy') throw error;

@@ -145,6 +145,21 @@ describe.each(['pglite', 'pg-mem'] as const)('a test environment on %s', (store)
     expect(env.metrics()).toMatchObject({ locksLost: 0 });
   });
 
+  test('start queues: rates and ends let starts in, without waiting; pg-mem has none', async () => {
+    const { client } = env;
+    if (store === 'pg-mem') {
+      await expect(client.startQueues.list()).rejects.toThrow(/keeps no start queues/);
+      return;
+    }
+    await client.startQueues.create({ id: 'hourly', concurrency: 1, rate: { limit: 2, periodMs: HOUR } });
+    const starts = [1, 2, 3, 4, 5].map((cents) => client.start(settle, cents, { queue: 'hourly' }));
+    const results = await Promise.all(starts.map(async (handle) => (await handle).result()));
+    expect(results).toEqual([1, 2, 3, 4, 5].map((cents) => `charged ${cents}`));
+    // Two at once, two after an hour, one after two; and no more than some pauses of the runtime.
+    expect(passedMs()).toBeGreaterThanOrEqual(2 * HOUR);
+    expect(passedMs()).toBeLessThan(2 * HOUR + 5_000);
+  });
+
   test('histories can be kept and replayed', async () => {
     const handle = await env.client.start(checkout, 5, { id: 'kept' });
     await handle.events.enqueue(paid, { cents: 5 });

@@ -87,6 +87,7 @@ export class TestEnvironment {
     this.ofClient = watchedProvider(store, new CrashPoints(), {
       onChange: () => this.skipper.check(),
       onDeath: () => undefined,
+      expect: (atMs) => this.skipper.expect(atMs),
     });
     this.client = new Client(this.ofClient.provider, { clock: this.waiting });
     this.skipper = new TimeSkipper({
@@ -279,6 +280,7 @@ export class TestEnvironment {
         points: this.points,
         onChange: () => this.skipper.check(),
         onDeath: () => this.replace(),
+        expect: (atMs) => this.skipper.expect(atMs),
       },
     );
   }

@@ -6,7 +6,7 @@ import type { Registrable } from '../../runtime/registrable.js';
 import { Runtime } from '../../runtime/runtime.js';
 import type { CrashPoints } from './crash-points.js';
 import type { MockableActivities, RunningHandlers } from './mockable-activities.js';
-import { type Watched, watchedProvider } from './watched-provider.js';
+import { type Watched, watchedProvider, type WatchedParts } from './watched-provider.js';
 
 /** What every process of an environment runs. */
 export interface Code {
@@ -33,9 +33,7 @@ export class TestProcess {
       readonly options: RuntimeOptions;
       readonly logger: Logger;
       readonly points: CrashPoints;
-      readonly onChange: () => void;
-      readonly onDeath: () => void;
-    },
+    } & WatchedParts,
   ) {
     this.watched = watchedProvider(store, parts.points, parts);
     const logger = untilDead(parts.logger, this.watched);

@@ -9,6 +9,7 @@ import type {
 } from '../../provider/provider.js';
 import { ProviderError } from '../../provider/provider-error.js';
 import type { CrashPoints, Moment } from './crash-points.js';
+import { StartQueueWatch } from './watched-start-queues.js';
 
 /** What one process of the environment sees of the store. */
 export interface Watched {
@@ -24,20 +25,28 @@ export interface Watched {
 
 type AnyCall = (...parameters: unknown[]) => unknown;
 
+export interface WatchedParts {
+  readonly onChange: () => void;
+  readonly onDeath: () => void;
+  readonly expect: (atMs: number) => void;
+}
+
 /**
  * The store as a process that may crash sees it: every call is counted, and the crash
  * points are asked before and after the calls that matter.
  * @param onChange called when a call begins or ends
  * @param onDeath called when a crash point strikes
+ * @param expect called with a moment at which something may happen of which the store does not know
  */
 export function watchedProvider(
   store: Provider,
   points: CrashPoints,
-  { onChange, onDeath }: { readonly onChange: () => void; readonly onDeath: () => void },
+  { onChange, onDeath, expect }: WatchedParts,
 ): Watched {
   let pending = 0;
   let dead = false;
   const listeners = new Set<(queue: QueueName) => unknown>();
+  const starts = new StartQueueWatch(() => store.nowMs(), expect);
 
   const die = () => {
     if (dead) return;
@@ -59,9 +68,9 @@ export function watchedProvider(
       dieIf(points.strikes('before', commits));
       const answer = await run(...parameters);
       if (!dead) dieIf(points.strikes('after', commits));
-      const starts = startsOf(method, parameters, answer, points);
+      const begun = startsOf(method, parameters, answer, points);
       // Both sides of a start are the same moment: nothing happens between fetch and start.
-      dieIf(points.strikes('before', starts) || points.strikes('after', starts));
+      dieIf(points.strikes('before', begun) || points.strikes('after', begun));
       return answer;
     } finally {
       pending -= 1;
@@ -107,6 +116,20 @@ export function watchedProvider(
             listeners.delete(listener);
             release();
           };
+        };
+      }
+      if (property === 'startQueues') {
+        return () => {
+          const queues = target.startQueues?.();
+          return queues && starts.watched(queues, (name, run) => call(name, [], run) as never);
+        };
+      }
+      if (property === 'within') return (tx: unknown) => starts.scope(target.within(tx));
+      if (property === 'ackOrchestrationItems') {
+        return async (...parameters: unknown[]) => {
+          const answer = await call(property, parameters, method);
+          starts.ended();
+          return answer;
         };
       }
       if (property === 'activityTransactions') {

@@ -52,7 +52,8 @@ export async function meetWorker(params: FailpointFaults, slot: Slot): Promise<v
 export async function meetClients(params: FailpointFaults): Promise<void> {
   const { world, counts, random, mayGoOn } = params;
   while (mayGoOn()) {
-    await pause(random.exponential(params.meanPauseMs * 2));
+    // Each of them ends all calls that are under way.
+    await pause(random.exponential(params.meanPauseMs * 6));
     const action = random.weighted([ACTIONS[0], ACTIONS[1]]);
     const met = await meet(params, world.clientProxy, action);
     if (met) count(counts, `${action} ${met.when} a statement of a client`);

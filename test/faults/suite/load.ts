@@ -31,7 +31,8 @@ export class Load {
   private readonly sent = new Set<string>();
   private readonly client: Client;
   private readonly schedules: ScheduleFires;
-  private readonly deeds: readonly Deed[];
+  /** What is to be begun again and again, beside the starts. */
+  readonly deeds: readonly Deed[];
 
   private constructor(
     private readonly stage: Stage,
@@ -96,11 +97,6 @@ export class Load {
     // Expected from here on: a lost answer does not say that it did not start.
     this.expectations.set(id, expectationOf(kind, id));
     await persist(() => this.client.startOrchestration(id, kind, inputOf(kind, id)));
-  }
-
-  /** One more of every kind of deed. */
-  async act(number: number): Promise<void> {
-    await Promise.all(this.deeds.map((deed) => deed.begin(number)));
   }
 
   /** Looks who has ended, sends the others what they wait for, and goes on with the deeds. */

@@ -35,6 +35,8 @@ export interface RoundOptions {
   readonly lastServer?: PostgresServer | undefined;
 }
 
+/** Between two batches of starts or two deeds of a kind, in ms. */
+const MAX_PAUSE_MS = 1_200;
 /** After the last fault everything ends within this time, or it is stuck. */
 const CALM_MS = 120_000;
 
@@ -104,19 +106,33 @@ async function cleanUp(world: World, load: Load): Promise<string[]> {
   return load.leftovers();
 }
 
+/** Starts, deeds and looks go on beside each other: what waits for a fault to end holds up its own kind only. */
 async function giveWork(load: Load, { instances, forMs }: RoundOptions, mayGoOn: () => boolean): Promise<void> {
-  const everyMs = (forMs * 0.8) / (instances / KINDS.length);
+  const everyMs = Math.min(MAX_PAUSE_MS, (forMs * 0.8) / (instances / KINDS.length));
   // No more of them when the faults are over: what was begun has to end, and in calm.
-  for (let batch = 0; load.started < instances && (batch === 0 || mayGoOn()); batch++) {
-    const begunMs = performance.now();
-    await Promise.all([load.act(batch), ...KINDS.map((kind) => load.start(kind, `${kind}-${batch}`))]);
-    await load.tend();
-    if (mayGoOn()) await pause(Math.max(0, begunMs + everyMs - performance.now()));
-  }
-  while (mayGoOn()) {
-    await load.tend();
-    await pause(200);
-  }
+  const batches = async (isWanted: () => boolean, use: (batch: number) => Promise<unknown>) => {
+    for (let batch = 0; isWanted() && (batch === 0 || mayGoOn()); batch++) {
+      const begunMs = performance.now();
+      await use(batch);
+      while (mayGoOn() && performance.now() < begunMs + everyMs) await pause(50);
+    }
+  };
+  const startAll = (batch: number) => Promise.all(KINDS.map((kind) => load.start(kind, `${kind}-${batch}`)));
+  await Promise.all([
+    batches(() => load.started < instances, startAll),
+    ...load.deeds.map((deed) =>
+      batches(
+        () => true,
+        (batch) => deed.begin(batch),
+      ),
+    ),
+    (async () => {
+      while (mayGoOn()) {
+        await load.tend();
+        await pause(200);
+      }
+    })(),
+  ]);
 }
 
 async function untilEnded(load: Load): Promise<void> {

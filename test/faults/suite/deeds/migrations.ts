@@ -1,6 +1,6 @@
 import { handOverToNative, inspectSchema, migrate, SchemaError, silentLogger } from '../../../../src/index.js';
 import { NATIVE_MIGRATIONS } from '../../../../src/provider/drizzle/migrate/native-levels.js';
-import { persist, PATIENCE_MS } from '../persist.js';
+import { PATIENCE_MS, persist } from '../persist.js';
 import { pause } from '../random.js';
 import { type Deed, type Stage, tableOf } from './deed.js';
 
@@ -37,7 +37,7 @@ export class Migrations implements Deed {
 
   async problems(): Promise<string[]> {
     const { db, schema, administrator } = this.stage;
-    const status = await inspectSchema(db, { schema, logger: silentLogger });
+    const { value: status } = await persist(() => inspectSchema(db, { schema, logger: silentLogger }), isBroken);
     const problems: string[] = [];
     if (status.origin !== 'handedOver' || status.refusal)
       problems.push(`the schema is ${status.origin}: ${status.refusal?.message}`);

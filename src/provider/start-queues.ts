@@ -63,8 +63,10 @@ export interface Admission {
   readonly admitted: number;
   /** Starts wait, or were admitted and are not forgotten yet: ends are worth knowing. */
   readonly inUse: boolean;
-  /** Somebody else was at it, or there is more than one look takes: look again soon. */
+  /** There is more than one look takes: look again at once. */
   readonly again: boolean;
+  /** Somebody else was at it, and may not have seen everything: look again soon. */
+  readonly busy: boolean;
   /** Starts wait for instances to end, or for a key: look again when one ended, or after a while. */
   readonly blocked: boolean;
   /** When a rate lets the next one in, by what is known; `null` when none is waited for. */

@@ -10,8 +10,10 @@ import { fetchErrorPauseMs } from './fetch-errors.js';
 const LONGEST_WAIT_MS = 30_000;
 /** While starts wait for others to end: how soon ends in other processes are looked for, in ms. */
 const BLOCKED_WAIT_MS = 1_000;
-/** What is in another process's hands is looked at again so soon, in ms. */
-const BUSY_PAUSE_MS = [10, 50] as const;
+/** What one look cannot take is taken by the next one so soon, in ms. */
+const MORE_PAUSE_MS = [5, 20] as const;
+/** What is in another process's hands is looked at again so soon, in ms: many processes may be told of one start. */
+const BUSY_PAUSE_MS = [50, 250] as const;
 /** Looks follow each other at this distance at least, in ms: what comes up meanwhile shares one. */
 const DAMPING_MS = 20;
 /** Ends remembered between two looks; of more than these the looks for ends of others learn. */
@@ -85,9 +87,10 @@ export class StartQueueLoop {
     if (this.isBlocked) this.gate.wake();
   }
 
-  private async wait({ again, blocked, nextMs }: Admission): Promise<void> {
-    if (again) {
-      await pause(this.core, jitterMs(...BUSY_PAUSE_MS, this.core.random));
+  private async wait({ again, busy, blocked, nextMs }: Admission): Promise<void> {
+    if (again || busy) {
+      const [fromMs, toMs] = again ? MORE_PAUSE_MS : BUSY_PAUSE_MS;
+      await pause(this.core, jitterMs(fromMs, toMs, this.core.random));
       return;
     }
     const longestMs = blocked ? BLOCKED_WAIT_MS : LONGEST_WAIT_MS;

@@ -77,11 +77,11 @@ describe('several processes on one PostgreSQL', () => {
     await withClient(async (other) => {
       await other.query('begin');
       await other.query(`select from "${schema}".ddz_start_queues where queue_id = 'busy' for no key update`);
-      expect(await loop.look()).toMatchObject({ admitted: 0, again: true });
+      expect(await loop.look()).toMatchObject({ admitted: 0, busy: true });
       await other.query('rollback');
       await other.query('begin');
       await other.query(`delete from "${schema}".ddz_queued_starts where instance_id = 'b1'`);
-      expect(await loop.look()).toMatchObject({ admitted: 2 });
+      expect(await loop.look()).toMatchObject({ admitted: 2, busy: true });
       await other.query('commit');
     });
     expect((await loop.look()).admitted).toBe(0);
@@ -210,7 +210,7 @@ describe('an admission that fails', () => {
 });
 
 describe('how often a runtime looks', () => {
-  const nothing = { admitted: 0, inUse: false, again: false, blocked: false, nextMs: null };
+  const nothing = { admitted: 0, inUse: false, again: false, busy: false, blocked: false, nextMs: null };
 
   /** In which seconds it looked. */
   async function looksIn(seconds: number, answer: (second: number) => object, endings = 0): Promise<number[]> {

@@ -1,8 +1,9 @@
 import type { Ms, TransactionScope } from '../../provider/provider.js';
 import type { Admission, QueuedStart, StartQueueStore } from '../../provider/start-queues.js';
 
-/** Longer than any pause between two looks for starts, in ms of the virtual clock. */
+/** Longer than the pause between two looks for starts, in ms of the virtual clock; and than the one after somebody else's. */
 const PAUSE_MS: Ms = 50;
+const BUSY_PAUSE_MS: Ms = 300;
 
 /** What start queues have to do with the virtual clock, for one process. */
 export class StartQueueWatch {
@@ -46,12 +47,12 @@ export class StartQueueWatch {
 
   private noted(admission: Admission): Admission {
     this.isInUse = admission.inUse;
-    if (admission.inUse) this.soon();
+    if (admission.inUse) this.soon(admission.busy ? BUSY_PAUSE_MS : PAUSE_MS);
     if (admission.nextMs !== null) this.expect(admission.nextMs);
     return admission;
   }
 
-  private soon(): void {
-    this.expect(this.nowMs() + PAUSE_MS);
+  private soon(pauseMs = PAUSE_MS): void {
+    this.expect(this.nowMs() + pauseMs);
   }
 }

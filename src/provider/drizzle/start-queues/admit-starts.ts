@@ -27,7 +27,14 @@ interface Place {
   key?: string | undefined;
 }
 
-const nothing: Admission = { admitted: 0, inUse: false, again: false, blocked: false, nextMs: null };
+const nothing: Admission = {
+  admitted: 0,
+  inUse: false,
+  again: false,
+  busy: false,
+  blocked: false,
+  nextMs: null,
+};
 const NONE: Chosen = { ids: [], isPart: false };
 
 /** Admits starts, for one provider. */
@@ -63,7 +70,7 @@ export class StartAdmission {
     return inTransaction(this.ctx, OPERATION, async (tx, nowMs): Promise<Admission> => {
       const values = { queue, now: nowMs };
       const [limits] = await tx.run(this.lock(), values);
-      if (!limits) return { ...nothing, inUse: true, again: true };
+      if (!limits) return { ...nothing, inUse: true, busy: true };
       const [, room = { running: 0, recent: 0 }] = await Promise.all([
         this.sweepWhenDue(tx, queue, place, nowMs),
         tx.run(this.room(), values).then(([found]) => found),
@@ -274,17 +281,19 @@ interface Look {
 }
 
 /** When the queue is looked at again. */
-function whatNext(look: Look): Pick<Admission, 'again' | 'blocked' | 'nextMs'> {
+function whatNext(look: Look): Pick<Admission, 'again' | 'busy' | 'blocked' | 'nextMs'> {
   const { limits, room, slots, chosen, taken, nowMs, keyOpensMs, isMore = false, opensMs = null } = look;
   const { concurrency, concurrencyPerKey, rate, ratePerKey, isPaused } = limits;
-  if (!isMore || isPaused) return { again: false, blocked: false, nextMs: null };
+  if (!isMore || isPaused) return { again: false, busy: false, blocked: false, nextMs: null };
   const isRateSpent = rate !== null && room.recent + taken >= rate.limit;
   const isFull = concurrency !== null && room.running + taken >= concurrency;
   const hasKeyLimits = concurrencyPerKey !== null || ratePerKey !== null;
   const opening = isRateSpent ? opensMs : isFull ? null : keyOpensMs;
   return {
-    // Some were in other hands, or this look took or saw as much as one may.
-    again: taken < chosen.ids.length || chosen.isPart || (taken === slots && !isRateSpent && !isFull),
+    // This look took or saw as much as one may.
+    again: chosen.isPart || (taken === slots && !isRateSpent && !isFull),
+    // Some were in other hands.
+    busy: taken < chosen.ids.length,
     blocked: isFull || (hasKeyLimits && !isRateSpent),
     nextMs: opening === null ? null : Math.max(opening, nowMs),
   };
@@ -296,6 +305,7 @@ function together(a: Admission, b: Admission): Admission {
     admitted: a.admitted + b.admitted,
     inUse: a.inUse || b.inUse,
     again: a.again || b.again,
+    busy: a.busy || b.busy,
     blocked: a.blocked || b.blocked,
     nextMs: moments.length > 0 ? Math.min(...moments) : null,
   };

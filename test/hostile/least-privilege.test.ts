@@ -96,14 +96,14 @@ describe('C-18 the least privileges that are documented are enough', () => {
       cleanUps.push(() => runtime.shutdown(0));
       const client = new Client(provider);
       const admin = provider.asManagement();
-      const { get, post } = mount({ provider });
+      const dashboard = mount({ provider });
       const ask = async (path: string, query = {}) => {
-        const { status, body } = await get(path, query);
+        const { status, body } = await dashboard.get(path, query);
         expect({ path, status }).toEqual({ path, status: 200 });
         return body;
       };
       const steer = async (path: string, body: object) =>
-        expect({ path, ...(await post(path, body)) }).toMatchObject({ path, status: 200 });
+        expect({ path, ...(await dashboard.post(path, body)) }).toMatchObject({ path, status: 200 });
 
       // One that fails, is retried once through the contract and once by the dashboard.
       const failed = await client.start(weighAll, 5, { id: 'w', ifExists: 'error' });

@@ -51,8 +51,9 @@ begin
   return null;
 end
 $ddz$`,
-    trigger('orchestrator_queue', 'o'),
+    // In the order in which turns write: the other way round the two would wait for each other.
     trigger('worker_queue', 'w'),
+    trigger('orchestrator_queue', 'o'),
   ];
 }
 

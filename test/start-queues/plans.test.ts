@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type pg from 'pg';
 import { StartAdmission } from '../../src/provider/drizzle/start-queues/admit-starts.js';
+import { enqueueForOrchestrator } from '../../src/provider/drizzle/operations/enqueue-for-orchestrator.js';
+import { enqueueStartIfAbsent } from '../../src/provider/drizzle/operations/enqueue-start-if-absent.js';
+import { enqueueStarts } from '../../src/provider/drizzle/start-queues/enqueue-starts.js';
+import { forgetWaiting } from '../../src/provider/drizzle/start-queues/forget-starts.js';
+import type { WorkItem, WorkItemOf } from '../../src/wire/work-item.js';
 import { explain, largestSort, scannedTables } from '../provider/drizzle/operations/explain.js';
 import { type Bench, openBench } from '../provider/drizzle/operations/support.js';
 
@@ -10,6 +15,17 @@ const ROWS = Number(process.env['START_QUEUE_ROWS'] ?? 30_000);
 const SETTINGS = 'set local enable_bitmapscan = off; set local enable_seqscan = off';
 /** The window, and the keys gone through: what a look sorts at most. */
 const MAX_SORTED = 2_000;
+
+const start = (instance: string): WorkItemOf<'StartOrchestration'> => ({
+  kind: 'StartOrchestration',
+  instance,
+  orchestration: 'o',
+  input: 'null',
+  version: null,
+  parentInstance: null,
+  parentId: null,
+  executionId: 1,
+});
 
 describe(`admission from a queue in which ${ROWS} starts wait reads and sorts no more than a window of them`, () => {
   let bench: Bench;
@@ -60,6 +76,36 @@ describe(`admission from a queue in which ${ROWS} starts wait reads and sorts no
     }
     return { admitted, texts: ran.map(({ text }) => text).join() };
   }
+
+  test('what names instances finds them by their index, whether or not they wait', async () => {
+    bench.ctx.startQueues.present = true;
+    bench.ran.length = 0;
+    const message = (instance: string): WorkItem => ({ kind: 'QueueMessage', instance, name: 'm', data: '1' });
+    const items: WorkItem[] = [message('i-7'), message('o-1'), { kind: 'CancelInstance', instance: 'i-8', reason: '' }];
+    await enqueueForOrchestrator(
+      bench.ctx,
+      items.map((item) => ({ item })),
+    );
+    await enqueueForOrchestrator(bench.ctx, [{ item: message('o-2') }]);
+    expect(await enqueueStartIfAbsent(bench.ctx, start('i-9'))).toBe(false);
+    const queued = { queue: 'q', key: null, priority: 0 };
+    await enqueueStarts(bench.ctx, [
+      { ...queued, item: start('i-10') },
+      { ...queued, item: start('new') },
+    ]);
+    expect(await forgetWaiting(bench.ctx, 'delete', 'new')).toBe(true);
+    const ran = bench.ran.splice(0);
+    await new StartAdmission(bench.ctx).admit(['i-1', 'o-1']);
+    ran.push(...bench.ran.splice(0, 1));
+    expect(ran.length).toBeGreaterThan(6);
+    for (const statement of ran) {
+      const { text } = statement;
+      const explained = await explain(client, statement);
+      expect({ scanned: scannedTables(explained), text }).toEqual({ scanned: [], text });
+      // Also not by reading an index from end to end.
+      expect({ buffers: explained.buffers < 200, text }).toEqual({ buffers: true, text });
+    }
+  });
 
   test.each(['before', 'after'])('%s the first statistics', async (when) => {
     if (when === 'after') await bench.sql('vacuum analyze ddz_queued_starts');

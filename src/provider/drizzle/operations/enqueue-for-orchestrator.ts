@@ -1,6 +1,15 @@
-import type { EnqueueForOrchestrator, Result } from '../../provider.js';
+import type { EnqueueForOrchestrator, Ms, Result } from '../../provider.js';
 import type { ProviderContext } from '../context.js';
-import { concernsWaiting, deliverMessages, deliverValues, type Message, messageKind } from '../start-queues/deliver-messages.js';
+import type { SqlValues } from '../executor.js';
+import {
+  concernsWaiting,
+  deliverMessages,
+  deliverValues,
+  insertUnlessWaiting,
+  type Message,
+  messageKind,
+  unlessWaitingValues,
+} from '../start-queues/deliver-messages.js';
 import { withoutMissingQueues } from '../start-queues/missing-queues.js';
 import { noRow, type Statement } from '../statement.js';
 import { runStatement } from '../transaction.js';
@@ -39,14 +48,19 @@ export async function enqueueForOrchestrator(
 /** @returns whether one of them is due now */
 async function store(ctx: ProviderContext, messages: readonly Message[]): Promise<boolean> {
   const rows = messages.map(({ row }) => row);
-  const deliver = concernsWaiting(ctx, messages);
-  const statement: Statement<unknown> = deliver
-    ? deliverMessages(ctx)
-    : ctx.statement('enqueue: orchestrator', () => insertIntoOrchestratorQueue(ctx), noRow);
   let isDue = false;
-  await runStatement(ctx, OPERATION, statement, (nowMs) => {
-    isDue = rows.some((row) => visibleAtMs(row, nowMs) <= nowMs);
-    return deliver ? deliverValues(messages, nowMs) : orchestratorRows(rows, nowMs);
-  });
+  const run = <Row>(statement: Statement<Row>, valuesOf: (nowMs: Ms) => SqlValues): Promise<Row[]> =>
+    runStatement(ctx, OPERATION, statement, (nowMs) => {
+      isDue = rows.some((row) => visibleAtMs(row, nowMs) <= nowMs);
+      return valuesOf(nowMs);
+    });
+  if (concernsWaiting(ctx, messages)) {
+    // As a rule none of the instances waits in a start queue; that costs a look into an index.
+    const [stored] = await run(insertUnlessWaiting(ctx), (nowMs) => unlessWaitingValues(messages, nowMs));
+    if (stored === 0) await run(deliverMessages(ctx), (nowMs) => deliverValues(messages, nowMs));
+  } else {
+    const insert = ctx.statement('enqueue: orchestrator', () => insertIntoOrchestratorQueue(ctx), noRow);
+    await run(insert, (nowMs) => orchestratorRows(rows, nowMs));
+  }
   return isDue;
 }

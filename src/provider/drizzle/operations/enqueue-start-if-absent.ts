@@ -5,6 +5,7 @@ import type { SqlValues } from '../executor.js';
 import { noRow, type Statement, textCell } from '../statement.js';
 import { inTransaction } from '../transaction.js';
 import { withoutMissingQueues } from '../start-queues/missing-queues.js';
+import { isWaitingInstance } from '../start-queues/queue-rows.js';
 import { insertIntoOrchestratorQueue, type OrchestratorRow, orchestratorRow, orchestratorRows } from './queue-rows.js';
 import { refuseOrchestratorItem } from './refusal.js';
 
@@ -68,8 +69,8 @@ export function insertUnlessStarted(ctx: ProviderContext, where?: SQL): Statemen
       and work_item like '{"StartOrchestration"%')
     ${
       looksAtQueues
-        ? sql`and not exists (select 1 from ${ctx.ownTables.queuedStarts}
-            where instance_id = ${instance} and admitted_ms is null)`
+        ? sql`and not exists (select 1 from ${ctx.ownTables.queuedStarts} q
+            where q.instance_id = ${instance} and ${isWaitingInstance('q')})`
         : sql``
     }`;
   return ctx.statement(

@@ -8,7 +8,7 @@ import { moment } from '../operations/moment.js';
 import { booleanCell, integerCell, noRow, optionalIntegerCell, textCell } from '../statement.js';
 import { inTransaction, readStatement, runStatement } from '../transaction.js';
 import { chooseStarts, type Chosen, MAX_ADMITTED, nextOfKeys } from './choose-starts.js';
-import { holdsSlot, isWaiting, limitColumns, limitNames, limitsOf, value } from './queue-rows.js';
+import { holdsSlot, holdsSlotInstance, isWaiting, limitColumns, limitNames, limitsOf, value } from './queue-rows.js';
 
 const OPERATION = 'admit_starts';
 /** Admitted starts of a queue whose end is looked for in one transaction at most; the next one goes on behind them. */
@@ -105,7 +105,7 @@ export class StartAdmission {
     const statement = this.statement(
       'free',
       (starts) => sql`update ${starts} q set ended_ms = ${value('now')}::bigint
-        where q.instance_id = any(${value('ended')}::text[]) and ${holdsSlot('q')}
+        where q.instance_id = any(${value('ended')}::text[]) and ${holdsSlotInstance('q')}
           and not ${isRunning(this.ctx, sql.raw('q.instance_id'))}`,
       noRow,
     );

@@ -3,9 +3,9 @@ import type { WorkItem } from '../../../wire/work-item.js';
 import type { ProviderContext } from '../context.js';
 import type { SqlValues } from '../executor.js';
 import { isStarted } from '../operations/is-running.js';
-import { type OrchestratorRow, orchestratorRows } from '../operations/queue-rows.js';
-import { type Statement, textCell } from '../statement.js';
-import { isWaiting, value } from './queue-rows.js';
+import { insertIntoOrchestratorQueue, type OrchestratorRow, orchestratorRows } from '../operations/queue-rows.js';
+import { integerCell, type Statement, textCell } from '../statement.js';
+import { isWaitingInstance, value } from './queue-rows.js';
 
 /** A message, and whether it is one that a start which waits in a start queue has to do with. */
 export interface Message {
@@ -31,6 +31,30 @@ export function concernsWaiting(ctx: ProviderContext, messages: readonly Pick<Me
   return ctx.startQueues.present && messages.some(({ kind }) => kind !== 'other');
 }
 
+/** Inserts messages if none of them has to do with a start that waits. Answers how many; 0: deliver them. */
+export function insertUnlessWaiting(ctx: ProviderContext): Statement<number> {
+  const waiting = sql`select 1 from ${ctx.ownTables.queuedStarts} q
+    where q.instance_id = any(${value('concerned')}::text[]) and ${isWaitingInstance('q')}`;
+  return ctx.statement(
+    'insert messages unless waiting',
+    () => sql`with sent as (
+        ${insertIntoOrchestratorQueue(ctx, sql`where not exists (${waiting})`)} returning id
+      )
+      select count(*) from sent`,
+    ([count]) => integerCell(count),
+  );
+}
+
+export function unlessWaitingValues(messages: readonly Message[], nowMs: number): SqlValues {
+  return {
+    ...orchestratorRows(
+      messages.map(({ row }) => row),
+      nowMs,
+    ),
+    concerned: [...new Set(messages.flatMap(({ row, kind }) => (kind === 'other' ? [] : [row.instance])))],
+  };
+}
+
 /**
  * Inserts messages as `insertIntoOrchestratorQueue`, but for those whose instance waits in a
  * start queue: nobody would take them in the orchestrator queue, and they would be dropped
@@ -52,12 +76,12 @@ export function deliverMessages(ctx: ProviderContext, where?: SQL): Statement<st
             with ordinality s(instance_id, message, n)
           where not s.instance_id = any(${value('cancelled')}::text[]) group by s.instance_id
         ) m
-        where q.instance_id = m.instance_id and ${isWaiting('q')} ${guard}
+        where q.instance_id = m.instance_id and ${isWaitingInstance('q')} ${guard}
           and not ${isStarted(ctx, sql.raw('q.instance_id'))}
         returning q.instance_id
       ), freed as (
         delete from ${queuedStarts} q
-        where q.instance_id = any(${value('cancelled')}::text[]) and ${isWaiting('q')} ${guard}
+        where q.instance_id = any(${value('cancelled')}::text[]) and ${isWaitingInstance('q')} ${guard}
         returning q.instance_id, q.priority, q.id, q.work_item, q.messages
       ), started as (
         insert into ${orchestratorQueue} (instance_id, work_item, visible_at, created_at)

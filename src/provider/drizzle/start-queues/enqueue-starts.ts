@@ -10,7 +10,7 @@ import { refuseOrchestratorItem } from '../operations/refusal.js';
 import { done, failed, settleAccepted } from '../operations/settle-batch.js';
 import { noRow, type Statement, textCell } from '../statement.js';
 import { inTransaction } from '../transaction.js';
-import { holdsSlot, value } from './queue-rows.js';
+import { holdsSlotInstance, value } from './queue-rows.js';
 
 export const QUEUE_START = 'queue_start';
 
@@ -71,7 +71,7 @@ export function freeEndedOf(ctx: ProviderContext, where?: SQL): Statement<undefi
   return ctx.statement(
     `queued starts: free${where ? ' in scope' : ''}`,
     () => sql`update ${ctx.ownTables.queuedStarts} q set ended_ms = ${value('now')}::bigint
-      where q.instance_id = any(${value('instances')}::text[]) and ${holdsSlot('q')}
+      where q.instance_id = any(${value('instances')}::text[]) and ${holdsSlotInstance('q')}
         and not ${isRunning(ctx, sql.raw('q.instance_id'))} ${where ? sql`and ${where}` : sql``}`,
     noRow,
   );

@@ -5,7 +5,7 @@ import type { Transaction } from '../executor.js';
 import { integerCell } from '../statement.js';
 import { inTransaction } from '../transaction.js';
 import { withoutMissingQueues } from './missing-queues.js';
-import { holdsSlot, isWaiting, value } from './queue-rows.js';
+import { holdsSlotInstance, isWaitingInstance, value } from './queue-rows.js';
 
 /**
  * What start queues know of instances that are being deleted: starts that wait go with them,
@@ -19,9 +19,9 @@ export async function forgetStarts(ctx: ProviderContext, tx: Transaction, instan
     'queued starts: forget',
     () => sql`with ended as (
         update ${queuedStarts} q set ended_ms = ${value('now')}::bigint
-        where q.instance_id = any(${value('instances')}::text[]) and ${holdsSlot('q')}
+        where q.instance_id = any(${value('instances')}::text[]) and ${holdsSlotInstance('q')}
       ), waiting as (
-        delete from ${queuedStarts} q where q.instance_id = any(${value('instances')}::text[]) and ${isWaiting('q')}
+        delete from ${queuedStarts} q where q.instance_id = any(${value('instances')}::text[]) and ${isWaitingInstance('q')}
         returning q.id
       )
       select count(*) from waiting`,

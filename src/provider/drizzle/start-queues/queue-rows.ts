@@ -4,6 +4,7 @@ import { isMissingTable, missingTable } from '../admin/own-tables.js';
 import type { ProviderContext } from '../context.js';
 import type { SqlValues } from '../executor.js';
 import { isRunning } from '../operations/is-running.js';
+import { unindexed } from '../operations/unindexed.js';
 import { booleanCell, type Cell, integerCell, optionalIntegerCell, textCell } from '../statement.js';
 
 /** A value of a statement. */
@@ -76,6 +77,19 @@ export function storedQueueOf(cells: readonly Cell[]): StoredStartQueue {
 /** The condition of the indexes of starts that wait. */
 export function isWaiting(alias: string): SQL {
   return sql.raw(`${alias}.admitted_ms is null`);
+}
+
+/**
+ * As {@link isWaiting}, for starts that are named by their instance: in a form that only the
+ * index on it serves, because on a table that has just grown the planner takes any other.
+ */
+export function isWaitingInstance(alias: string): SQL {
+  return sql`(${unindexed(sql.raw(`${alias}.admitted_ms is null`))} and ${sql.raw(`${alias}.ended_ms is null`)})`;
+}
+
+/** As {@link holdsSlot}, for starts that are named by their instance. */
+export function holdsSlotInstance(alias: string): SQL {
+  return sql`(${unindexed(sql.raw(`${alias}.admitted_ms is not null`))} and ${sql.raw(`${alias}.ended_ms is null`)})`;
 }
 
 /** The condition of the index of admitted starts whose end nobody has noticed. */

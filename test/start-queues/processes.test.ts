@@ -156,14 +156,43 @@ describe('several processes on one PostgreSQL', () => {
   });
 });
 
-describe('an admission that fails', () => {
+describe('an admission', () => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await openBench({ max: 4 });
   });
   afterAll(() => bench.close());
 
-  test('before any of its statements has done nothing, and the next one does everything', async () => {
+  test('that is under way lets nobody else admit from the queue: two at the same moment are as one', async () => {
+    await bench.sql(
+      `insert into ddz_start_queues (queue_id, concurrency, is_paused, created_ms, updated_ms) values ('two', 2, false, 0, 0)`,
+    );
+    await bench.sql(
+      `insert into ddz_queued_starts (instance_id, queue_id, start_key, priority, work_item, enqueued_ms)
+       select 'two-' || n, 'two', '', 0, '{"StartOrchestration":{}}', 0 from generate_series(1, 6) n`,
+    );
+    const reached = deferred();
+    const goOn = deferred();
+    const slow = new StartAdmission(
+      bench.another(async ({ text }) => {
+        if (!text.includes('with chosen')) return;
+        reached.resolve();
+        await goOn.promise;
+      }),
+    );
+    const quick = new StartAdmission(bench.ctx);
+    const first = slow.admit([]);
+    await reached.promise;
+    const meanwhile = await quick.admit([]).finally(goOn.resolve);
+    expect(meanwhile).toMatchObject({ admitted: 0, busy: true });
+    expect((await first).admitted).toBe(2);
+    expect(await quick.admit([])).toMatchObject({ admitted: 0, busy: false, blocked: true });
+    await bench.sql('delete from ddz_start_queues');
+    await bench.sql('delete from ddz_queued_starts');
+    await bench.sql('delete from orchestrator_queue');
+  });
+
+  test('that fails before any of its statements has done nothing, and the next one does everything', async () => {
     const enqueue = async (id: string) =>
       bench.sql(
         `insert into ddz_queued_starts (instance_id, queue_id, start_key, priority, work_item, enqueued_ms)
@@ -208,6 +237,12 @@ describe('an admission that fails', () => {
     }
   });
 });
+
+function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => (resolve = done));
+  return { promise, resolve };
+}
 
 describe('how often a runtime looks', () => {
   const nothing = { admitted: 0, inUse: false, again: false, busy: false, blocked: false, nextMs: null };

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { sql } from 'drizzle-orm';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 import { FakeClock } from '../../src/base/clock.js';
@@ -13,6 +14,7 @@ import { TransactionEndedError, UnsupportedError } from '../../src/provider/prov
 import { Runtime } from '../../src/runtime/runtime.js';
 import { dropSchema, uniqueSchema, databaseUrl, withClient } from '../support/database.js';
 import { MemoryProvider } from '../support/memory-provider.js';
+import { waitFor } from '../support/waiting.js';
 import { echo, held, mailbox, type Process, processOn } from './support.js';
 
 describe.each([
@@ -148,6 +150,26 @@ describe.each([
     await p.settle();
     expect(await first.result()).toBe('again');
   });
+
+  test.each(['commits', 'rolls back'])(
+    'other starts of its id wait for the transaction that has enqueued it, which %s',
+    async (ending) => {
+      await closed();
+      let other: Promise<unknown> | undefined;
+      const transaction = db.transaction(async (tx) => {
+        await p.client.withTransaction(tx).start(echo, 'first', { id: 'x', queue });
+        other = p.client.start(echo, 'other', { id: 'x', ifExists: 'error' }).catch((error: unknown) => error);
+        const locks = sql`select 1 from pg_locks where not granted and pg_backend_pid() = any (pg_blocking_pids(pid))`;
+        await waitFor('it waits', async () => (await tx.execute(locks)).rows.length > 0);
+        if (ending === 'rolls back') throw new Error(ending);
+      });
+      await transaction.catch((error: Error) => expect(error.message).toBe('rolls back'));
+      if (ending === 'commits') expect(await other).toBeInstanceOf(InstanceExistsError);
+      else expect(await other).toMatchObject({ id: 'x' });
+      expect(await waiting()).toBe(ending === 'commits' ? 1 : 0);
+      await p.settle();
+    },
+  );
 
   test('of many that start one id at the same time, with and without a queue, exactly one passes', async () => {
     await closed();

@@ -66,6 +66,8 @@ export class Load {
       });
       // Nobody listens to a client that an application's transaction has in hand: it would end the process.
       pool.on('connect', (client) => client.on('error', () => {}));
+      // The proxies go while clients that were closed say goodbye, and nobody else listens to the pool by then.
+      pool.on('error', () => {});
       return pool;
     };
     const { value } = await persist(async () => {

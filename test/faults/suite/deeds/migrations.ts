@@ -76,5 +76,5 @@ export class Migrations implements Deed {
 
 /** A migration is repeated by who called for it: its driver's errors come as they are. */
 function isBroken(error: unknown): boolean {
-  return error instanceof Error && !(error instanceof SchemaError) && !(error instanceof RangeError);
+  return !(error instanceof SchemaError || error instanceof RangeError);
 }

@@ -8,7 +8,7 @@ import type { CliIo } from './io.js';
 
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
     if (Number.isSafeInteger(value) && value >= least && value <= most) return value;
     const range = most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`;
     throw new InvalidArgumentError(`Expected a whole number ${range}.`);

@@ -1,5 +1,6 @@
 import { utf8Length } from '../base/text.js';
 import { problemOfInstanceId, problemOfName, problemOfRootId } from '../wire/identifiers.js';
+import { bytesOfOversized } from '../wire/oversized-text.js';
 import { encodePayload } from '../wire/payload.js';
 import { ArgumentError, InvalidInputError } from './errors.js';
 
@@ -50,6 +51,8 @@ export function nameArgument(what: string, value: unknown): string {
 /** The payload of a value for an instance, within the limit. @throws TypeError, InvalidInputError */
 export function payloadArgument(what: string, value: unknown, maxBytes: number, instance?: string): string {
   const whose = instance === undefined ? what : `${what} for instance '${instance}'`;
+  const oversized = bytesOfOversized(value, maxBytes);
+  if (oversized !== undefined) throw tooLarge(what, oversized, maxBytes);
   return textArgument(what, encodePayload(value, whose), maxBytes);
 }
 
@@ -58,8 +61,12 @@ export function textArgument(what: string, text: string, maxBytes: number): stri
   // A UTF-16 unit is at most three bytes: most texts need no counting.
   if (text.length * 3 <= maxBytes) return text;
   const bytes = utf8Length(text);
-  if (bytes > maxBytes) throw new InvalidInputError(`${what} (${bytes} bytes) exceeds limit (${maxBytes} bytes)`);
+  if (bytes > maxBytes) throw tooLarge(what, bytes, maxBytes);
   return text;
+}
+
+function tooLarge(what: string, bytes: number, maxBytes: number): InvalidInputError {
+  return new InvalidInputError(`${what} (${bytes} bytes) exceeds limit (${maxBytes} bytes)`);
 }
 
 function refusing(text: string, problemOf: (text: string) => string | undefined): string {

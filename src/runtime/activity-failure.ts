@@ -1,5 +1,6 @@
 import { utf8Length } from '../base/text.js';
 import type { FailureData } from '../wire/failure.js';
+import { bytesOfOversized } from '../wire/oversized-text.js';
 import { encodePayload, UnserializableValueError } from '../wire/payload.js';
 
 /** Longest JSON text of a thrown object in a failure text. */
@@ -47,6 +48,12 @@ export type ActivityResult =
   | { readonly ok: false; readonly message: string; readonly failure?: FailureData | undefined };
 
 export function activityResult(activity: string, value: unknown, maxPayloadBytes: number): ActivityResult {
+  const tooLarge = (bytes: number): ActivityResult => ({
+    ok: false,
+    message: `Activity '${activity}' result (${bytes} bytes) exceeds limit (${maxPayloadBytes} bytes)`,
+  });
+  const oversized = bytesOfOversized(value, maxPayloadBytes);
+  if (oversized !== undefined) return tooLarge(oversized);
   let result: string;
   try {
     result = encodePayload(value);
@@ -59,13 +66,7 @@ export function activityResult(activity: string, value: unknown, maxPayloadBytes
   }
   // A string has at least as many bytes as characters, so most need not be measured.
   const bytes = result.length * 3 > maxPayloadBytes ? utf8Length(result) : 0;
-  if (bytes > maxPayloadBytes) {
-    return {
-      ok: false,
-      message: `Activity '${activity}' result (${bytes} bytes) exceeds limit (${maxPayloadBytes} bytes)`,
-    };
-  }
-  return { ok: true, result };
+  return bytes > maxPayloadBytes ? tooLarge(bytes) : { ok: true, result };
 }
 
 /** The failure text of an activity, or what is said in place of one that is too large to be stored. */

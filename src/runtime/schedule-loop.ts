@@ -1,11 +1,9 @@
 import { jitterMs } from '../base/backoff.js';
 import { Gate } from '../base/gate.js';
 import type { ScheduleStore } from '../provider/schedules.js';
-import { UnsupportedError } from '../provider/provider-error.js';
 import { decideFire } from '../schedule/decide.js';
 import type { RuntimeCore } from './core.js';
-import { pause } from './core.js';
-import { fetchErrorPauseMs } from './fetch-errors.js';
+import { runSideLoop } from './side-loop.js';
 
 /** How long it takes at most to notice a schedule that another process created, where no notification arrives. In ms. */
 const LONGEST_WAIT_MS = 30_000;
@@ -27,28 +25,13 @@ export class ScheduleLoop {
   }
 
   /** Runs until the runtime stops, or ends at once where the table of schedules is missing. */
-  async run(): Promise<void> {
-    const wake = () => this.gate.wake();
-    this.core.stopping.addEventListener('abort', wake, { once: true });
-    const unsubscribe = this.store.onChanged(wake);
-    let errors = 0;
-    try {
-      while (!this.core.stopping.aborted) {
-        this.gate.reset();
-        try {
-          await this.wait(await this.look());
-          errors = 0;
-        } catch (error) {
-          if (error instanceof UnsupportedError) return;
-          errors += 1;
-          this.core.metrics.providerErrors += 1;
-          this.core.logger.warn({ error, errorsInARow: errors }, 'firing schedules failed');
-          await pause(this.core, fetchErrorPauseMs(errors));
-        }
-      }
-    } finally {
-      unsubscribe();
-    }
+  run(): Promise<void> {
+    return runSideLoop(this.core, {
+      gate: this.gate,
+      failure: 'firing schedules failed',
+      listen: (wake) => [this.store.onChanged(wake)],
+      step: async () => this.wait(await this.look()),
+    });
   }
 
   /** Fires what is due. @returns the next moment of the provider's clock at which something is, or `null` */

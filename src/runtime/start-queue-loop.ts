@@ -1,10 +1,9 @@
 import { jitterMs } from '../base/backoff.js';
 import { Gate } from '../base/gate.js';
-import { UnsupportedError } from '../provider/provider-error.js';
 import type { Admission, StartQueueStore } from '../provider/start-queues.js';
 import type { RuntimeCore } from './core.js';
 import { pause } from './core.js';
-import { fetchErrorPauseMs } from './fetch-errors.js';
+import { runSideLoop } from './side-loop.js';
 
 /** How long it takes at most to notice a start that another process enqueued, where no notification arrives. In ms. */
 const LONGEST_WAIT_MS = 30_000;
@@ -40,32 +39,17 @@ export class StartQueueLoop {
   }
 
   /** Runs until the runtime stops, or ends at once where the tables are missing. */
-  async run(): Promise<void> {
-    const wake = () => this.gate.wake();
-    this.core.stopping.addEventListener('abort', wake, { once: true });
-    const releases = [
-      this.store.onChanged(wake),
-      this.core.provider.onEnded((instances) => this.noteEnded(instances)),
-      this.core.provider.onDeleted(() => this.isBlocked && wake()),
-    ];
-    let errors = 0;
-    try {
-      while (!this.core.stopping.aborted) {
-        this.gate.reset();
-        try {
-          await this.wait(await this.look());
-          errors = 0;
-        } catch (error) {
-          if (error instanceof UnsupportedError) return;
-          errors += 1;
-          this.core.metrics.providerErrors += 1;
-          this.core.logger.warn({ error, errorsInARow: errors }, 'admitting queued starts failed');
-          await pause(this.core, fetchErrorPauseMs(errors));
-        }
-      }
-    } finally {
-      for (const release of releases) release();
-    }
+  run(): Promise<void> {
+    return runSideLoop(this.core, {
+      gate: this.gate,
+      failure: 'admitting queued starts failed',
+      listen: (wake) => [
+        this.store.onChanged(wake),
+        this.core.provider.onEnded((instances) => this.noteEnded(instances)),
+        this.core.provider.onDeleted(() => this.isBlocked && wake()),
+      ],
+      step: async () => this.wait(await this.look()),
+    });
   }
 
   /** Admits what the limits allow. */

@@ -23,6 +23,21 @@ afterAll(async () => {
 const at = (...argv: string[]) => cli(['queues', ...argv, '--schema', schema]);
 const json = <T>(...argv: string[]) => cliJson<T>(['queues', ...argv, '--schema', schema]);
 
+test('start --queue waits in the queue, by key and priority; not without one, and not in an unknown one', async () => {
+  await client.startQueues.create({ id: 'letters', concurrency: 1 });
+  const start = (...argv: string[]) => cli(['start', 'Mail', '"x"', ...argv, '--schema', schema]);
+  expect((await start('--id', 'l-1', '--queue', 'letters', '--key', 'ann', '--priority', '-5')).code).toBe(0);
+  expect(await client.startQueues.get('letters')).toMatchObject({ waiting: 1 });
+  await withClient(async (pg) => {
+    const { rows } = await pg.query(`select instance_id, start_key, priority from ${schema}.ddz_queued_starts`);
+    expect(rows).toEqual([{ instance_id: 'l-1', start_key: 'ann', priority: -5 }]);
+  });
+  expect(await start('--id', 'l-1')).toMatchObject({ code: 4, stderr: expect.stringContaining('l-1') as unknown });
+  expect(await start('--key', 'ann')).toMatchObject({ code: 2, stderr: expect.stringContaining('--queue') as unknown });
+  expect(await start('--queue', 'none')).toMatchObject({ code: 2, stderr: expect.stringContaining('none') as unknown });
+  await client.startQueues.delete('letters', { waiting: 'discard' });
+});
+
 test('queues: the limits and what waits, in text and JSON; pause and resume; an unknown one', async () => {
   expect((await at()).stderr).toContain('no start queues');
   await client.startQueues.create({ id: 'reports' });

@@ -3,11 +3,14 @@ import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
 import { nextCommand } from '../output/command-line.js';
 import { shellQuoted } from '../output/text.js';
-import { duration, payload } from '../values.js';
+import { duration, payload, wholeNumber } from '../values.js';
 
 interface StartOptions {
   readonly id?: string;
   readonly version?: string;
+  readonly queue?: string;
+  readonly key?: string;
+  readonly priority?: number;
   readonly wait?: boolean;
   readonly timeout?: number;
 }
@@ -20,6 +23,9 @@ export const startCommand: DefineCommand = (program, act) => {
     .argument('[input]', 'JSON; @FILE reads a file, - reads stdin')
     .option('--id <id>', 'id of the instance (default: a new UUID)')
     .option('--orchestration-version <version>', "version (default: the workers' policy)")
+    .option('--queue <queue>', 'start queue whose limits say when it begins')
+    .option('--key <key>', 'with --queue: what limits per key count together')
+    .option('--priority <number>', 'with --queue: higher is earlier (default: 0)', wholeNumber(-1_000_000, 1_000_000))
     .option('--wait', 'watch it until it has ended')
     .option('--timeout <duration>', 'with --wait: give up after, e.g. 5m', duration)
     .action(act(start));
@@ -34,6 +40,13 @@ async function start(
   if (options.timeout !== undefined && !options.wait) {
     throw new CliError(ExitCode.usage, '--timeout was given without --wait; expected both');
   }
+  const { queue, key, priority } = options;
+  if (queue === undefined && (key ?? priority) !== undefined) {
+    throw new CliError(
+      ExitCode.usage,
+      `--${key === undefined ? 'priority' : 'key'} was given without --queue; expected both`,
+    );
+  }
   const input = await payload('the input', inputText, ctx.io);
   const store = await ctx.open();
   const id = options.id ?? (await import('uuid')).v7();
@@ -44,9 +57,10 @@ async function start(
       `instance ${JSON.stringify(id)} exists already (${existing.orchestrationName}, ${existing.status}); expected an id that is free`,
     );
   }
-  const { orchestrationVersion } = options;
-  if (orchestrationVersion === undefined) await store.client.startOrchestration(id, name, input);
-  else await store.client.startOrchestrationVersioned(id, name, input, orchestrationVersion);
+  const definition = (await import('../../typed/definitions.js')).declareOrchestration<unknown, unknown>(name);
+  const version = options.orchestrationVersion;
+  // Somebody else may start the id at this moment: of two exactly one does.
+  await store.client.start(definition, input, { id, version, ifExists: 'error', queue, key, priority });
   if (!options.wait) {
     ctx.print.answer({ instanceId: id }, () => {
       ctx.print.line(id);

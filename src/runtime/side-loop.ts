@@ -1,0 +1,42 @@
+import type { Gate } from '../base/gate.js';
+import { UnsupportedError } from '../provider/provider-error.js';
+import type { RuntimeCore } from './core.js';
+import { pause } from './core.js';
+import { fetchErrorPauseMs } from './fetch-errors.js';
+
+/** What runs beside the dispatchers: schedules, start queues. */
+export interface SideLoop {
+  /** Where it waits; opened when the runtime stops. */
+  readonly gate: Gate;
+  /** For the log: what has failed. */
+  readonly failure: string;
+  /** Subscribes to what wakes it; returns the unsubscriptions. */
+  listen(wake: () => void): readonly (() => void)[];
+  /** One look, and the wait for the next one. @throws UnsupportedError where its tables are missing */
+  step(): Promise<void>;
+}
+
+/** Runs until the runtime stops, or ends at once where the tables are missing; backs off from other errors. */
+export async function runSideLoop(core: RuntimeCore, { gate, failure, ...loop }: SideLoop): Promise<void> {
+  const wake = () => gate.wake();
+  core.stopping.addEventListener('abort', wake, { once: true });
+  const releases = loop.listen(wake);
+  let errors = 0;
+  try {
+    while (!core.stopping.aborted) {
+      gate.reset();
+      try {
+        await loop.step();
+        errors = 0;
+      } catch (error) {
+        if (error instanceof UnsupportedError) return;
+        errors += 1;
+        core.metrics.providerErrors += 1;
+        core.logger.warn({ error, errorsInARow: errors }, failure);
+        await pause(core, fetchErrorPauseMs(errors));
+      }
+    }
+  } finally {
+    for (const release of releases) release();
+  }
+}

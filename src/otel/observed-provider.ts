@@ -11,6 +11,8 @@ import type { Instruments } from './instruments.js';
 /** What a call of the store is observed with. */
 export interface ProviderObserver {
   readonly tracer: Tracer;
+  /** Nobody gets spans. */
+  readonly isSilent: () => boolean;
   readonly instruments: Instruments;
   /** The span of a turn that is being acknowledged, by lock token. */
   readonly turnSpan: (lockToken: string) => SpanContext | undefined;
@@ -86,7 +88,7 @@ async function observed(
     instruments.operationDuration.record(performance.now() - began, attributes);
     if (error !== undefined) instruments.operationErrors.add(1, attributes);
     if (size !== undefined && size > 0) instruments.batchSize.record(size, attributes);
-    if (operation.isPoll && error === undefined && (size ?? 0) === 0) return;
+    if (observer.isSilent() || (operation.isPoll && error === undefined && (size ?? 0) === 0)) return;
     // Made when it is known to be worth it; a batch belongs to all of its turns, and to none of them.
     const span = tracer.startSpan(`duroxide.${name}`, {
       kind: SpanKind.CLIENT,

@@ -16,6 +16,7 @@ import type { ActivityEnd, ActivityFacts, ObservedTurn, Telemetry, TurnFacts } f
 import { targetInstance, type WorkItem } from '../wire/work-item.js';
 import { type Instruments, makeInstruments } from './instruments.js';
 import { observedProvider, reasonOf } from './observed-provider.js';
+import { isSilent } from './silence.js';
 import { traceparentOf, withTraceparent } from './traceparent.js';
 
 export interface OpenTelemetryOptions {
@@ -40,9 +41,11 @@ const NAME = 'duroxide-drizzle';
  * execution; after a restart, or on another worker, a turn begins a trace of its own.
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
+  const { tracer } = options;
   return new OpenTelemetry(
-    options.tracer ?? trace.getTracer(NAME, PACKAGE_VERSION),
+    tracer ?? trace.getTracer(NAME, PACKAGE_VERSION),
     makeInstruments(options.meter ?? metrics.getMeter(NAME, PACKAGE_VERSION)),
+    tracer ? () => false : () => isSilent(NAME),
   );
 }
 
@@ -54,12 +57,15 @@ class OpenTelemetry implements Telemetry {
   constructor(
     private readonly tracer: Tracer,
     private readonly instruments: Instruments,
+    /** Nobody gets spans: they are left out, and the metrics stay. */
+    private readonly isSilent: () => boolean,
   ) {}
 
   observe(provider: Provider): Provider {
-    const { tracer, instruments } = this;
+    const { tracer, instruments, isSilent } = this;
     return observedProvider(provider, {
       tracer,
+      isSilent,
       instruments,
       turnSpan: (lockToken) => this.turnSpans.get(lockToken),
       scope: (scope) => this.observedScope(scope),
@@ -67,6 +73,7 @@ class OpenTelemetry implements Telemetry {
   }
 
   clientCall(item: WorkItem, send: (item: WorkItem) => Promise<void>): Promise<void> {
+    if (this.isSilent()) return send(item);
     const span = this.tracer.startSpan(`duroxide.client.${item.kind}`, {
       kind: SpanKind.PRODUCER,
       attributes: {
@@ -83,9 +90,20 @@ class OpenTelemetry implements Telemetry {
 
   turn(facts: TurnFacts): ObservedTurn {
     const { instance, executionId, orchestration, isWarm, lockToken } = facts;
-    const key = `${executionId}:${instance}`;
-    const parent = withTraceparent(context.active(), facts.trace ?? this.traces.get(key));
+    const { instruments } = this;
     const beganAt = performance.now();
+    instruments.cacheLookups.add(1, { result: isWarm ? 'hit' : 'miss' });
+    if (facts.attempt > 1) instruments.retries.add(1, { kind: 'turn' });
+    const measure = (outcome: string) => {
+      const attributes = { orchestration, outcome, warm: isWarm };
+      instruments.turns.add(1, attributes);
+      instruments.turnDuration.record(performance.now() - beganAt, attributes);
+    };
+    const key = `${executionId}:${instance}`;
+    const traced = facts.trace ?? this.traces.get(key);
+    // The trace of somebody else goes on through a process without an SDK.
+    if (traced === undefined && this.isSilent()) return { run: (code) => code(), stamp: (ack) => ack, end: measure };
+    const parent = withTraceparent(context.active(), traced);
     const span = this.tracer.startSpan(
       `duroxide.turn ${orchestration}`,
       {
@@ -104,18 +122,13 @@ class OpenTelemetry implements Telemetry {
     );
     this.turnSpans.set(lockToken, span.spanContext());
     this.remember(key, facts.trace ?? traceparentOf(span.spanContext()));
-    const { instruments } = this;
-    instruments.cacheLookups.add(1, { result: isWarm ? 'hit' : 'miss' });
-    if (facts.attempt > 1) instruments.retries.add(1, { kind: 'turn' });
     return {
       run: (code) => context.with(trace.setSpan(parent, span), code),
       stamp: (ack) => stampedAck(ack, span),
       end: (outcome, error) => {
         this.turnSpans.delete(lockToken);
         if (outcome !== 'continued') this.traces.delete(key);
-        const attributes = { orchestration, outcome, warm: isWarm };
-        instruments.turns.add(1, attributes);
-        instruments.turnDuration.record(performance.now() - beganAt, attributes);
+        measure(outcome);
         span.setAttribute('duroxide.outcome', outcome);
         if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: reasonOf(error) });
         span.end();
@@ -125,8 +138,16 @@ class OpenTelemetry implements Telemetry {
 
   activity<T>(facts: ActivityFacts, run: () => T | Promise<T>, endOf: (result: T) => ActivityEnd): T | Promise<T> {
     const { activity, orchestration, instance } = facts;
-    const parent = withTraceparent(context.active(), facts.trace);
     const beganAt = performance.now();
+    if (facts.attempt > 1) this.instruments.retries.add(1, { kind: 'activity' });
+    const measured = (result: T): ActivityEnd => {
+      const outcome = endOf(result);
+      this.instruments.activities.add(1, { activity, outcome });
+      this.instruments.activityDuration.record(performance.now() - beganAt, { activity, outcome });
+      return outcome;
+    };
+    if (facts.trace === undefined && this.isSilent()) return whenEnded(run(), measured);
+    const parent = withTraceparent(context.active(), facts.trace);
     const span = this.tracer.startSpan(
       `duroxide.activity ${activity}`,
       {
@@ -142,19 +163,13 @@ class OpenTelemetry implements Telemetry {
       },
       parent,
     );
-    if (facts.attempt > 1) this.instruments.retries.add(1, { kind: 'activity' });
-    const end = (result: T): T => {
-      const outcome = endOf(result);
-      this.instruments.activities.add(1, { activity, outcome });
-      this.instruments.activityDuration.record(performance.now() - beganAt, { activity, outcome });
+    return whenEnded(context.with(trace.setSpan(parent, span), run), (result) => {
+      const outcome = measured(result);
       span.setAttribute('duroxide.outcome', outcome);
       // The text of the failure may hold what the handler was given.
       if (outcome !== 'completed') span.setStatus({ code: SpanStatusCode.ERROR });
       span.end();
-      return result;
-    };
-    const result = context.with(trace.setSpan(parent, span), run);
-    return result instanceof Promise ? result.then(end) : end(result);
+    });
   }
 
   watchQueues(provider: Provider): () => void {
@@ -222,6 +237,15 @@ class OpenTelemetry implements Telemetry {
     const oldest = this.traces.keys().next();
     if (this.traces.size > MAX_REMEMBERED && !oldest.done) this.traces.delete(oldest.value);
   }
+}
+
+/** The result as it was, after a look at it. */
+function whenEnded<T>(result: T | Promise<T>, look: (result: T) => unknown): T | Promise<T> {
+  const seen = (value: T): T => {
+    look(value);
+    return value;
+  };
+  return result instanceof Promise ? result.then(seen) : seen(result);
 }
 
 async function ended(span: Span, call: Promise<void>): Promise<void> {

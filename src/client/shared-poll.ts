@@ -123,7 +123,7 @@ export class SharedPoll<Query, Answer> {
   /** Here are answers that nobody has to look for; those whom one satisfies are done. */
   tell(answerTo: (query: Query) => Answer | undefined): void {
     this.lastHintAtMs = this.clock.nowMs();
-    for (const waiter of [...this.waiters]) {
+    for (const waiter of this.waiters) {
       const answer = answerTo(waiter.query);
       if (answer === undefined) continue;
       const value = waiter.accept(answer);

@@ -140,10 +140,13 @@ export type { DeleteStartQueueOptions, StartQueueInfo, StartQueueOptions, StartQ
 export { StartQueueError, type StartQueueLimits } from './client/start-queue-limits.js';
 export type {
   Admission,
+  BoundedCount,
   QueuedStart,
   QueueStartOutcome,
+  StartKeyFigures,
   StartLimits,
   StartQueueChange,
+  StartQueueFigures,
   StartQueueRemoval,
   StartQueueStore,
   StartRate,

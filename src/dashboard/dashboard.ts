@@ -21,7 +21,7 @@ import type { ErrorView } from './views.js';
 /** Data of an event that can be raised from the page, in bytes of the request. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /** Paths of the front end; it decides what they show. */
-const PAGES = ['/', '/instances', '/instance', '/schedules'];
+const PAGES = ['/', '/instances', '/instance', '/schedules', '/queues'];
 
 /** A dashboard to mount in a server of your own. */
 export interface Dashboard {

@@ -225,11 +225,59 @@ export interface SchedulesView {
   }>;
 }
 
+export interface BoundedView {
+  readonly count: number;
+  /** There are more: counting stopped. */
+  readonly isAtLeast: boolean;
+}
+
+export interface RateView {
+  readonly limit: number;
+  readonly periodMs: number;
+}
+
+/** A start queue; limits that are `null` are none. */
+export interface StartQueueRow {
+  readonly id: string;
+  readonly concurrency: number | null;
+  readonly concurrencyPerKey: number | null;
+  readonly rate: RateView | null;
+  readonly ratePerKey: RateView | null;
+  readonly isPaused: boolean;
+  readonly waiting: BoundedView;
+  readonly running: BoundedView;
+  /** `null` when none waits. */
+  readonly oldestWaitingAtMs: number | null;
+  /** Those of which most wait or run. */
+  readonly keys: readonly StartKeyRow[];
+  readonly isPartOfKeys: boolean;
+}
+
+export interface StartKeyRow {
+  readonly key: string;
+  readonly waiting: number;
+  readonly running: number;
+  readonly oldestWaitingAtMs: number | null;
+}
+
+export interface StartQueuesView {
+  /** By id; the first so many. */
+  readonly rows: readonly StartQueueRow[];
+  /** There are more. */
+  readonly isPart: boolean;
+}
+
+export interface QueuesView {
+  readonly nowMs: number;
+  readonly queues: Part<StartQueuesView>;
+}
+
 /** What a stream says, by the name of its event. */
 export interface LiveMessages {
   readonly overview: Partial<Omit<OverviewView, 'nowMs'>> & { readonly nowMs: number };
   readonly list: InstancePageView & { readonly nowMs: number };
   readonly schedules: SchedulesView;
+  readonly queues: QueuesView;
   /** `events` holds what is new since the message before. */
   readonly history: HistoryView & { readonly nowMs: number };
   readonly instance: Partial<InstanceView>;

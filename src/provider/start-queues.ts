@@ -33,6 +33,32 @@ export interface StoredStartQueue extends StartLimits {
   readonly updatedMs: Ms;
 }
 
+/** How many there are, as far as was counted. */
+export interface BoundedCount {
+  readonly count: number;
+  /** There are more: counting stopped. */
+  readonly isAtLeast: boolean;
+}
+
+/** A key of a start queue, among the starts that were looked at. */
+export interface StartKeyFigures {
+  readonly key: string;
+  readonly waiting: number;
+  readonly running: number;
+  /** When the start of it that has waited longest was enqueued; `null` when none waits. */
+  readonly oldestWaitingMs: Ms | null;
+}
+
+/** A start queue for those who look often: a crowd that waits in it costs no more than some thousands do. */
+export interface StartQueueFigures extends Omit<StoredStartQueue, 'waiting' | 'running'> {
+  readonly waiting: BoundedCount;
+  readonly running: BoundedCount;
+  /** Keys of which most wait, then of which most run: some of those whose turn comes next, or that run. */
+  readonly keys: readonly StartKeyFigures[];
+  /** There are other keys, or starts that were not looked at. */
+  readonly isPartOfKeys: boolean;
+}
+
 /** What is changed of a start queue; what is absent stays. */
 export type StartQueueChange = Partial<StartLimits & Pick<StoredStartQueue, 'isPaused'>>;
 
@@ -83,6 +109,8 @@ export interface StartQueueStore {
   find(id: string): Promise<StoredStartQueue | undefined>;
   /** By id. */
   list(): Promise<StoredStartQueue[]>;
+  /** By id, the first `limit` of them. One statement. */
+  figures(limit: number): Promise<StartQueueFigures[]>;
   /** @returns whether there is one */
   change(id: string, change: StartQueueChange): Promise<boolean>;
   /** Waits for transactions that have enqueued into it. */

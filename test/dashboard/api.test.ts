@@ -5,8 +5,10 @@ import type {
   InstanceView,
   OverviewView,
   RetryView,
+  QueuesView,
   SchedulesView,
 } from '../../src/dashboard/views.js';
+import { declareOrchestration } from '../../src/typed/definitions.js';
 import { MemoryProvider } from '../support/memory-provider.js';
 import { codeOf, DashboardUnderTest, mount, type Mounted } from './stage.js';
 
@@ -335,6 +337,64 @@ describe('schedules', () => {
       status: 404,
       body: { error: { message: "There is no schedule 'nobody'." } },
     });
+  });
+});
+
+describe('start queues', () => {
+  const rows = async () => {
+    const { queues } = (await mounted.get('queues')).body as QueuesView;
+    if (!queues.ok) throw new Error(queues.reason);
+    return queues.value.rows;
+  };
+
+  test('are shown with limits, what runs and waits, and their keys; paused and resumed', async () => {
+    const { client } = stage.runtime;
+    expect(await rows()).toEqual([]);
+    const id = "it's <b>mail</b> / 100%";
+    await client.startQueues.create({ id, concurrency: 2, rate: { limit: 9, periodMs: 60_000 } });
+    const atMs = stage.clock.nowMs();
+    for (const n of [1, 2, 3]) {
+      await client.start(declareOrchestration('Big'), undefined, {
+        id: `queued-${n}`,
+        queue: id,
+        key: n < 3 ? 'ann' : 'bob',
+      });
+    }
+    expect(await rows()).toEqual([
+      {
+        ...{ id, concurrency: 2, concurrencyPerKey: null, rate: { limit: 9, periodMs: 60_000 }, ratePerKey: null },
+        ...{ isPaused: false, oldestWaitingAtMs: atMs, isPartOfKeys: false },
+        waiting: { count: 3, isAtLeast: false },
+        running: { count: 0, isAtLeast: false },
+        keys: [
+          { key: 'ann', waiting: 2, running: 0, oldestWaitingAtMs: atMs },
+          { key: 'bob', waiting: 1, running: 0, oldestWaitingAtMs: atMs },
+        ],
+      },
+    ]);
+    expect((await mounted.post('queue/pause', { id })).status).toBe(200);
+    expect(await rows()).toMatchObject([{ id, isPaused: true }]);
+    expect((await mounted.post('queue/resume', { id })).status).toBe(200);
+    expect(await rows()).toMatchObject([{ id, isPaused: false }]);
+    await client.startQueues.delete(id, { waiting: 'discard' });
+    expect(await rows()).toEqual([]);
+  });
+
+  test('of a store that keeps none: the page says so', async () => {
+    const bare = mount({ provider: new MemoryProvider(stage.clock) });
+    expect(await bare.get('queues')).toMatchObject({
+      status: 200,
+      body: { queues: { ok: false, reason: expect.stringContaining('keeps no start queues') as unknown } },
+    });
+    bare.dashboard.close();
+  });
+
+  test.each(['pause', 'resume'])('%s of an unknown one is not found; not what is no id', async (action) => {
+    expect(await mounted.post(`queue/${action}`, { id: 'nobody' })).toMatchObject({
+      status: 404,
+      body: { error: { message: "There is no start queue 'nobody'." } },
+    });
+    expect(await mounted.post(`queue/${action}`, { id: 'x'.repeat(300) })).toMatchObject({ status: 400 });
   });
 });
 

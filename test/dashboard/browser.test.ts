@@ -7,6 +7,7 @@ import { Client } from '../../src/client/client.js';
 import { startDashboard, type RunningDashboard } from '../../src/dashboard/start-dashboard.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
 import { Runtime } from '../../src/runtime/runtime.js';
+import { declareOrchestration } from '../../src/typed/definitions.js';
 import { CuttingProxy } from '../support/cutting-proxy.js';
 import { databaseUrl, dropSchema, uniqueSchema } from '../support/database.js';
 import { register } from '../support/runtime-harness.js';
@@ -19,6 +20,8 @@ const reason = executablePath === undefined ? ' (skipped: no Chromium on the PAT
 const TOKEN = 'a-token-of-32-characters-for-you';
 /** Breaks out of text, of attributes, of comments and of scripts, and says so. */
 const EVIL = `"'><img src=x onerror="window.xss=1"><script>window.xss=1</script>`;
+
+const waits = declareOrchestration('Waits');
 
 const HURRY = 5;
 /** Paces the looks of the dashboard: a page would wait a second, or five, for what has happened already. */
@@ -237,6 +240,23 @@ describeBrowser(`in a browser${reason}`, () => {
     await shown('No schedule yet');
   });
 
+  test('a queue shows its limits, what waits by keys, and is paused after a question', async () => {
+    const id = `mails ${EVIL}`;
+    await client.startQueues.create({ id, concurrency: 1, concurrencyPerKey: 1 });
+    for (const n of [1, 2, 3]) await client.start(waits, undefined, { id: `mail-${n}`, queue: id, key: `key ${EVIL}` });
+    await waitFor('one is admitted', async () => (await client.startQueues.get(id)).running === 1);
+    await go('queues');
+    await shown('1 at once · 1 at once per key');
+    await page.getByText('1 key', { exact: true }).click();
+    await shown(/^1 running · 2 waiting · oldest \d+ /);
+    await page.getByRole('button', { name: `Pause ${id}` }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
+    await page.locator('.queues .badge.other').getByText('Paused').waitFor();
+    expect(await client.startQueues.get(id)).toMatchObject({ isPaused: true });
+    await client.startQueues.delete(id, { waiting: 'discard' });
+    await shown('No start queue yet');
+  });
+
   test('a long output is cut and can be downloaded whole', async () => {
     await openInstance('big-1');
     const [download] = await Promise.all([
@@ -366,7 +386,14 @@ describeBrowser(`in a browser${reason}`, () => {
     const id = `a-very-long-id-without-a-break-${'x'.repeat(150)}`;
     await client.startOrchestration(id, 'Order', { key: 'y'.repeat(400) });
     await client.schedules.create({ id, orchestration: 'Order', everyMs: 3_600_000 });
-    for (const path of ['', 'instances', 'instances?since=24h', 'schedules']) {
+    await client.startQueues.create({
+      id,
+      concurrencyPerKey: 1,
+      ratePerKey: { limit: 1, periodMs: 60_000 },
+      paused: true,
+    });
+    await client.start(waits, undefined, { queue: id, key: 'z'.repeat(200) });
+    for (const path of ['', 'instances', 'instances?since=24h', 'schedules', 'queues']) {
       await go(path);
       await page.locator('.skeleton').first().waitFor({ state: 'detached' });
       await widthFits();

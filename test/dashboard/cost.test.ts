@@ -6,6 +6,7 @@ import { ListTopic } from '../../src/dashboard/live/list-topic.js';
 import { OverviewTopic } from '../../src/dashboard/live/overview-topic.js';
 import { InstanceReader } from '../../src/dashboard/model/instance-reader.js';
 import { Overview } from '../../src/dashboard/model/overview.js';
+import { QueuesTopic } from '../../src/dashboard/live/queues-topic.js';
 import { SchedulesTopic } from '../../src/dashboard/live/schedules-topic.js';
 import { statementsOfPage } from '../../src/dashboard/model/statement-costs.js';
 import type { InstancePageQuery } from '../../src/provider/instance-pages.js';
@@ -130,12 +131,21 @@ describe('an open page costs at most one statement per second', () => {
     ['the overview', ['overview'], []],
     ['the list', ['instances'], []],
     ['the schedules', ['schedules'], []],
+    ['the start queues', ['queues'], []],
     ['a list of matches that are far apart', [`instances?${DEAREST_LIST}`], []],
     ['a running instance', ['instance?id=busy-0'], ['busy-0']],
     [
       'all of them, many times',
       [
-        ...['overview', 'overview', 'schedules', 'instances', `instances?${DEAREST_LIST}`, 'instances?status=Failed'],
+        ...[
+          'overview',
+          'overview',
+          'schedules',
+          'queues',
+          'instances',
+          `instances?${DEAREST_LIST}`,
+          'instances?status=Failed',
+        ],
         ...['busy-0', 'busy-1', 'busy-2', 'old-1'].map((id) => `instance?id=${id}`),
       ],
       ['busy-0', 'busy-1', 'busy-2'],
@@ -164,6 +174,12 @@ describe('what a reading says that it sends is what it sends at most', () => {
   test('the schedules', async () => {
     await runtime.client.schedules.create({ id: 'nightly', orchestration: 'Busy', cron: '0 2 * * *' });
     const [task] = new SchedulesTopic(runtime.client, provider, clock).tasks;
+    expect(await provider.counted(async () => task?.run())).toBe(task?.statements);
+  });
+
+  test('the start queues', async () => {
+    for (const id of ['q', 'r']) await runtime.client.startQueues.create({ id, concurrency: 1 });
+    const [task] = new QueuesTopic(provider, clock).tasks;
     expect(await provider.counted(async () => task?.run())).toBe(task?.statements);
   });
 

@@ -175,6 +175,8 @@ describe('what changes something', () => {
     ['delete', { id: 'victim', force: true }],
     ['schedule/pause', { id: 'victim' }],
     ['schedule/delete', { id: 'victim' }],
+    ['queue/pause', { id: 'victim' }],
+    ['queue/resume', { id: 'victim' }],
   ] as const;
   beforeAll(() => running('victim'));
   const stillRuns = async () => {

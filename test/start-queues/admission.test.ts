@@ -172,6 +172,34 @@ describe('admission', () => {
     expect(await startQueues.get('q')).toMatchObject({ concurrency: null, rate: null, running: 3 });
   });
 
+  test('figures: waiting, running, the oldest whatever its priority, and the keys with most', async () => {
+    await p.client.startQueues.create({ id: 'q', concurrency: 2, concurrencyPerKey: 1 });
+    await p.client.startQueues.create({ id: 'r', paused: true });
+    await start('old', { key: 'ann', priority: -7 });
+    const oldestWaitingMs = p.provider.nowMs();
+    clock.advance(5_000);
+    for (const [id, key] of Object.entries({ a1: 'ann', a2: 'ann', a3: 'ann', b1: '"bob"', none: undefined }))
+      await start(id, { key });
+    expect(await admitted()).toEqual(['a1', 'b1']);
+    await end('b1');
+    const [q, r, ...others] = await p.store.figures(10);
+    expect(others).toEqual([]);
+    expect(q).toMatchObject({
+      ...{ id: 'q', concurrency: 2, isPaused: false, isPartOfKeys: false, oldestWaitingMs },
+      // b1 has ended, whoever notices it.
+      waiting: { count: 4, isAtLeast: false },
+      running: { count: 1, isAtLeast: false },
+      keys: [{ key: 'ann', waiting: 3, running: 1, oldestWaitingMs }],
+    });
+    expect(r).toMatchObject({ id: 'r', isPaused: true, waiting: { count: 0 }, oldestWaitingMs: null, keys: [] });
+    for (let n = 0; n < 25; n++) await start(`k${n}`, { queue: 'r', key: `k${n}` });
+    await start('k24 again', { queue: 'r', key: 'k24' });
+    const [, many] = await p.store.figures(10);
+    expect(many?.keys.slice(0, 2)).toMatchObject([{ key: 'k24', waiting: 2 }, { key: 'k0' }]);
+    expect(many).toMatchObject({ keys: { length: 20 }, isPartOfKeys: true, waiting: { count: 26 } });
+    expect(await p.store.figures(1)).toMatchObject([{ id: 'q' }]);
+  });
+
   test('queues know nothing of each other; what ended is forgotten once no rate counts it', async () => {
     const { startQueues } = p.client;
     await startQueues.create({ id: 'q', concurrency: 1 });

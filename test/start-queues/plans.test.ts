@@ -5,6 +5,7 @@ import { enqueueForOrchestrator } from '../../src/provider/drizzle/operations/en
 import { enqueueStartIfAbsent } from '../../src/provider/drizzle/operations/enqueue-start-if-absent.js';
 import { enqueueStarts } from '../../src/provider/drizzle/start-queues/enqueue-starts.js';
 import { forgetWaiting } from '../../src/provider/drizzle/start-queues/forget-starts.js';
+import { queueFigures } from '../../src/provider/drizzle/start-queues/queue-figures.js';
 import type { WorkItem, WorkItemOf } from '../../src/wire/work-item.js';
 import { explain, largestSort, scannedTables } from '../provider/drizzle/operations/explain.js';
 import { type Bench, openBench } from '../provider/drizzle/operations/support.js';
@@ -76,6 +77,19 @@ describe(`admission from a queue in which ${ROWS} starts wait reads and sorts no
     }
     return { admitted, texts: ran.map(({ text }) => text).join() };
   }
+
+  test('figures for who looks often read a bounded part of the queue', async () => {
+    bench.ran.length = 0;
+    const [figures] = await queueFigures(bench.ctx, 10);
+    expect(figures).toMatchObject({ id: 'q', waiting: { count: 10_000, isAtLeast: true }, isPartOfKeys: true });
+    const [statement] = bench.ran.splice(0);
+    if (!statement) throw new Error('nothing was asked');
+    const explained = await explain(client, statement);
+    expect({ scanned: scannedTables(explained), sorted: largestSort(explained) <= MAX_SORTED }).toEqual({
+      scanned: [],
+      sorted: true,
+    });
+  });
 
   test('what names instances finds them by their index, whether or not they wait', async () => {
     bench.ctx.startQueues.present = true;

@@ -63,6 +63,18 @@ export function addActions(app: DashboardApp, { options, client }: DashboardCont
     });
   }
 
+  for (const [action, steer] of [
+    ['pause', (id: string) => client.startQueues.pause(id)],
+    ['resume', (id: string) => client.startQueues.resume(id)],
+  ] as const) {
+    app.post(`/api/actions/queue/${action}`, async (c) => {
+      const id = (await BodyReader.of(c.req, ['id'])).text('id');
+      await steer(id);
+      logger.info({ action, queue: id }, 'dashboard: a start queue was steered');
+      return c.json({});
+    });
+  }
+
   async function running(id: string, otherwise: string): Promise<InstanceInfo> {
     const info = await provider.asManagement().getInstanceInfo(id);
     if (info.status === 'Completed' || info.status === 'Failed') {

@@ -3,6 +3,7 @@ import type { DashboardApp, DashboardContext } from '../context.js';
 import { InstanceTopic } from '../live/instance-topic.js';
 import { ListTopic } from '../live/list-topic.js';
 import { OverviewTopic } from '../live/overview-topic.js';
+import { QueuesTopic } from '../live/queues-topic.js';
 import { SchedulesTopic } from '../live/schedules-topic.js';
 import type { Topic } from '../live/topic.js';
 import { QueryReader } from './decode.js';
@@ -33,6 +34,10 @@ export function addLive(app: DashboardApp, context: DashboardContext): void {
   app.get('/api/live/schedules', (c) => {
     new QueryReader(c.req.url, []);
     return stream(c, 'schedules', () => new SchedulesTopic(client, provider, clock));
+  });
+  app.get('/api/live/queues', (c) => {
+    new QueryReader(c.req.url, []);
+    return stream(c, 'queues', () => new QueuesTopic(provider, clock));
   });
   app.get('/api/live/instance', (c) => {
     const id = new QueryReader(c.req.url, ['id']).required('id');

@@ -6,6 +6,7 @@ import {
   ScheduleError,
   SubOrchestrationDeleteError,
 } from '../../client/errors.js';
+import { StartQueueError } from '../../client/start-queue-limits.js';
 import { ProviderError, UnsupportedError } from '../../provider/provider-error.js';
 
 /** A request that cannot be answered as it was meant: the status, a code to branch on, and a sentence to show. */
@@ -39,6 +40,11 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof ScheduleError) {
     return error.message.includes('there is no schedule')
       ? new Problem(404, 'not_found', `There is no schedule '${error.scheduleId}'.`, because)
+      : new Problem(400, 'bad_request', error.message, because);
+  }
+  if (error instanceof StartQueueError) {
+    return error.message.includes('there is no queue')
+      ? new Problem(404, 'not_found', `There is no start queue '${error.queueId}'.`, because)
       : new Problem(400, 'bad_request', error.message, because);
   }
   if (error instanceof InstanceNotFoundError) return new Problem(404, 'not_found', error.message, because);

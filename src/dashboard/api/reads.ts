@@ -8,8 +8,17 @@ import { payloadOf } from '../model/event-view.js';
 import { historyView } from '../model/history-model.js';
 import { pageView } from '../model/instance-row.js';
 import { retryView } from '../model/retry-view.js';
+import { readQueues } from '../model/queue-rows.js';
 import { readSchedules } from '../model/schedule-rows.js';
-import type { InstancePageView, InstanceView, HistoryView, RetryView, SessionView } from '../views.js';
+import type {
+  HistoryView,
+  InstancePageView,
+  InstanceView,
+  QueuesView,
+  RetryView,
+  SchedulesView,
+  SessionView,
+} from '../views.js';
 import { QueryReader } from './decode.js';
 import { Problem } from './problem.js';
 
@@ -52,7 +61,13 @@ export function addReads(app: DashboardApp, { options, client, overview, reader 
   app.get('/api/overview', async (c) => c.json(await overview.view()));
   app.get('/api/schedules', async (c) => {
     new QueryReader(c.req.url, []);
-    return c.json(await readSchedules(client, provider));
+    const schedules = await readSchedules(client);
+    return c.json({ nowMs: provider.nowMs(), schedules } satisfies SchedulesView);
+  });
+  app.get('/api/queues', async (c) => {
+    new QueryReader(c.req.url, []);
+    const queues = await readQueues(provider);
+    return c.json({ nowMs: provider.nowMs(), queues } satisfies QueuesView);
   });
 
   app.get('/api/instances', async (c) => {

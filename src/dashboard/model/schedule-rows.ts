@@ -1,6 +1,5 @@
 import type { Client } from '../../client/client.js';
 import type { ScheduleInfo } from '../../client/schedules.js';
-import type { Provider } from '../../provider/provider.js';
 import type { ScheduleRow, SchedulesView } from '../views.js';
 import { supported } from './supported.js';
 
@@ -11,12 +10,11 @@ export const MAX_SCHEDULES = 500;
 export const SCHEDULES_STATEMENTS = 1;
 
 /** All schedules as the page shows them; a store without the table says what it lacks. */
-export async function readSchedules(client: Client, provider: Provider): Promise<SchedulesView> {
-  const schedules = await supported(async () => {
+export function readSchedules(client: Client): Promise<SchedulesView['schedules']> {
+  return supported(async () => {
     const all = await client.schedules.list();
     return { rows: all.slice(0, MAX_SCHEDULES).map(rowOf), total: all.length };
   });
-  return { nowMs: provider.nowMs(), schedules };
 }
 
 function rowOf(schedule: ScheduleInfo): ScheduleRow {

@@ -9,6 +9,7 @@ import { connection, troubleText } from './live';
 import { InstancePage } from './pages/instance';
 import { InstancesPage } from './pages/instances';
 import { OverviewPage } from './pages/overview';
+import { QueuesPage } from './pages/queues';
 import { SchedulesPage } from './pages/schedules';
 import { Link, navigate, path } from './router';
 import { loadSession, session } from './session';
@@ -52,6 +53,8 @@ function Page() {
       return <InstancePage />;
     case '/schedules':
       return <SchedulesPage />;
+    case '/queues':
+      return <QueuesPage />;
     default:
       return (
         <main class="page" id="content">
@@ -84,6 +87,9 @@ function TopBar() {
         </Link>
         <Link to={addressOf('/schedules')} class="nav" aria-current={current === '/schedules' ? 'page' : undefined}>
           Schedules
+        </Link>
+        <Link to={addressOf('/queues')} class="nav" aria-current={current === '/queues' ? 'page' : undefined}>
+          Queues
         </Link>
       </nav>
       <span class="grow" />
@@ -134,6 +140,7 @@ const SHORTCUTS = [
   ['o', 'Overview'],
   ['i', 'Instances'],
   ['s', 'Schedules'],
+  ['q', 'Queues'],
   ['↑ ↓', 'From row to row; Enter opens'],
   ['← →', 'From tab to tab'],
   ['Esc', 'Close a dialog'],
@@ -174,5 +181,6 @@ function onShortcut(event: KeyboardEvent): void {
   } else if (event.key === 'o') navigate(`${BASE}/`);
   else if (event.key === 'i') navigate(addressOf('/instances'));
   else if (event.key === 's') navigate(addressOf('/schedules'));
+  else if (event.key === 'q') navigate(addressOf('/queues'));
   else if (event.key === '?') helpIsOpen.value = true;
 }

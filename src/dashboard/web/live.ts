@@ -12,7 +12,17 @@ export const troubleText = signal('');
 /** After a refusal the stream is tried again, in ms. */
 const REOPEN_MS = 10_000;
 
-const NAMES = ['overview', 'list', 'schedules', 'history', 'instance', 'gone', 'trouble', 'recovered'] as const;
+const NAMES = [
+  'overview',
+  'list',
+  'schedules',
+  'queues',
+  'history',
+  'instance',
+  'gone',
+  'trouble',
+  'recovered',
+] as const;
 type Handlers = { readonly [K in keyof LiveMessages]?: (data: LiveMessages[K]) => void };
 
 /**

@@ -13,6 +13,7 @@ export function codecStartQueues(queues: StartQueueStore, coder: Coder): StartQu
     add: (id, limits, isPaused) => queues.add(id, limits, isPaused),
     find: (id) => queues.find(id),
     list: () => queues.list(),
+    figures: (limit) => queues.figures(limit),
     change: (id, change) => queues.change(id, change),
     remove: (id, waiting) => queues.remove(id, waiting),
     enqueue: (starts) =>

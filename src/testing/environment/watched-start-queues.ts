@@ -23,6 +23,7 @@ export class StartQueueWatch {
       add: (id, limits, isPaused) => call('addStartQueue', () => queues.add(id, limits, isPaused)),
       find: (id) => call('findStartQueue', () => queues.find(id)),
       list: () => call('listStartQueues', () => queues.list()),
+      figures: (limit) => call('startQueueFigures', () => queues.figures(limit)),
       change: (id, change) => bringing('changeStartQueue', () => queues.change(id, change)),
       remove: (id, waiting) => call('removeStartQueue', () => queues.remove(id, waiting)),
       enqueue: (starts) => bringing('queueStart', () => queues.enqueue(starts)),

@@ -12,6 +12,7 @@ import type { Notifications } from '../notifications.js';
 import { StartAdmission } from './admit-starts.js';
 import { enqueueStarts } from './enqueue-starts.js';
 import { addQueue, changeQueue, findQueue, listQueues, removeQueue } from './queue-definitions.js';
+import { queueFigures } from './queue-figures.js';
 import { guarded } from './queue-rows.js';
 
 /** {@link StartQueueStore} in `ddz_start_queues` and `ddz_queued_starts`. */
@@ -35,6 +36,10 @@ export class DrizzleStartQueueStore implements StartQueueStore {
 
   list() {
     return this.guarded('list_start_queues', () => listQueues(this.ctx));
+  }
+
+  figures(limit: number) {
+    return this.guarded('start_queue_figures', () => queueFigures(this.ctx, limit));
   }
 
   async change(id: string, change: StartQueueChange): Promise<boolean> {

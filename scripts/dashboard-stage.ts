@@ -7,6 +7,7 @@ import { FakeClock, sleepReal } from '../src/base/clock.js';
 import { silentLogger } from '../src/base/logger.js';
 import { DrizzleProvider } from '../src/provider/drizzle/drizzle-provider.js';
 import type { OrchestrationContext } from '../src/runtime/generator/orchestration-context.js';
+import { declareOrchestration } from '../src/typed/definitions.js';
 import { SteppedRuntime } from '../test/support/runtime-harness.js';
 
 const PAST_MS = 55 * 60_000;
@@ -50,6 +51,7 @@ export async function openStage(): Promise<Stage> {
   await schedule(runtime);
   await trade(runtime, clock);
   clock.release();
+  await queueUp(runtime);
   runtime.startLoops();
   for (const order of [10_907, 10_908])
     await runtime.client.startOrchestration(`order-${order}`, 'Fulfil', orderOf(order));
@@ -168,6 +170,20 @@ async function schedule({ client: { schedules } }: SteppedRuntime): Promise<void
     timeZone: 'Europe/Berlin',
     paused: true,
   });
+}
+
+/** Large orders go through queues: three at a time, one of each customer. */
+async function queueUp({ client }: SteppedRuntime): Promise<void> {
+  const wholesale = { id: 'wholesale', concurrency: 3, concurrencyPerKey: 1, rate: { limit: 100, periodMs: 60_000 } };
+  await client.startQueues.create(wholesale);
+  await client.startQueues.create({ id: 'pre-orders', ratePerKey: { limit: 5, periodMs: 3_600_000 }, paused: true });
+  const fulfil = declareOrchestration<Order>('Fulfil');
+  for (let n = 0; n < 14; n++) {
+    const order = 20_400 + n;
+    const key = ['hotel-astra', 'cafe-nord', 'hotel-astra', 'bakery-lindt', 'hotel-astra'][n % 5];
+    const queue = n < 11 ? 'wholesale' : 'pre-orders';
+    await client.start(fulfil, orderOf(order), { id: `order-${order}`, queue, key });
+  }
 }
 
 /** An hour of orders; the last of them still wait for the courier. */

@@ -37,6 +37,9 @@ async function takeAll(): Promise<void> {
   await take(page, 'overview', '');
   await take(page, 'instances', 'instances');
   await take(page, 'schedules', 'schedules');
+  await page.goto(`${dashboard.url}queues`);
+  await page.getByText('3 keys').first().click();
+  await shoot(page, 'queues');
   await take(page, 'instance', `instance?id=${ids.retried}`);
   await take(page, 'history', `instance?id=${ids.retried}&tab=history&event=8`);
   await page.goto(`${dashboard.url}instance?id=${ids.waiting}`);

@@ -64,3 +64,100 @@ test('queues: the limits and what waits, in text and JSON; pause and resume; an 
   await withClient((pg) => pg.query(`drop table ${schema}.ddz_queued_starts, ${schema}.ddz_start_queues`));
   expect(await at()).toMatchObject({ code: 6, stderr: expect.stringContaining('--adopt-tables') as unknown });
 });
+
+test('doctor: starts that wait although there is room, or without a queue; nothing of those that wait for good reason', async () => {
+  const sick = uniqueSchema('cli');
+  const own = await DrizzleProvider.connect(databaseUrl(), { schema: sick, logger: silentLogger });
+  const queues = new Client(own).startQueues;
+  await queues.create({ id: 'free', concurrency: 1 });
+  await queues.create({ id: 'full', concurrency: 1 });
+  await queues.create({ id: 'ended lately', concurrency: 1 });
+  await queues.create({ id: 'ended long ago', concurrency: 1 });
+  await queues.create({ id: 'one key is full', concurrencyPerKey: 1 });
+  await queues.create({ id: 'the other has room', concurrencyPerKey: 1 });
+  await queues.create({ id: 'rate spent', rate: { limit: 1, periodMs: 3_600_000 } });
+  await queues.create({ id: 'rate of a key spent', ratePerKey: { limit: 1, periodMs: 3_600_000 } });
+  await queues.create({ id: 'rate open', rate: { limit: 1, periodMs: 1_000 }, ratePerKey: { limit: 1, periodMs: 1 } });
+  await queues.create({ id: 'paused', paused: true });
+  await queues.create({ id: 'young' });
+  await queues.create({ id: 'changed lately' });
+  await own.close();
+  await withClient(async (pg) => {
+    await pg.query(`set search_path to ${sick}`);
+    const ago = (ms: number) => `((extract(epoch from clock_timestamp()) * 1000)::bigint - ${ms})`;
+    const old = 180_000;
+    await pg.query(`update ddz_start_queues set updated_ms = ${ago(old)} where queue_id <> 'changed lately'`);
+    const add = (queue: string, key: string, enqueued: number, admitted: number | null, instance: string) =>
+      pg.query(
+        `insert into ddz_queued_starts (instance_id, queue_id, start_key, priority, work_item, enqueued_ms, admitted_ms)
+         values ($1, $2, $3, 0, '{}', ${ago(enqueued)}, ${admitted === null ? 'null' : ago(admitted)})`,
+        [instance, queue, key],
+      );
+    const run = async (instance: string, completedMs?: number) => {
+      await pg.query(
+        `insert into instances (instance_id, orchestration_name, created_at, updated_at) values ($1, 'O', now(), now())`,
+        [instance],
+      );
+      await pg.query(
+        `insert into executions (instance_id, execution_id, status, started_at, completed_at)
+         values ($1, 1, $2, now(), clock_timestamp() - $3::float8 * interval '1 ms')`,
+        [instance, completedMs === undefined ? 'Running' : 'Completed', completedMs ?? null],
+      );
+    };
+    for (const queue of [
+      'free',
+      'full',
+      'ended lately',
+      'ended long ago',
+      'one key is full',
+      'the other has room',
+      'rate spent',
+      'rate of a key spent',
+      'rate open',
+      'paused',
+      'changed lately',
+      'lost \u001b[31m',
+    ])
+      await add(queue, 'a', old, null, `waits in ${queue}`);
+    await add('young', 'a', 1_000, null, 'young');
+    await add('the other has room', 'b', old, null, 'b');
+    for (const [queue, completedMs] of [
+      ['full'],
+      ['one key is full'],
+      ['the other has room'],
+      ['ended lately', 1_000],
+      ['ended long ago', 120_000],
+    ] as const) {
+      await add(queue, 'a', old, old, `runs in ${queue}`);
+      await run(`runs in ${queue}`, completedMs);
+    }
+    for (const queue of ['rate spent', 'rate of a key spent', 'rate open']) {
+      await add(queue, 'a', old, old, `was in ${queue}`);
+      await run(`was in ${queue}`, old);
+    }
+  });
+  const ask = async () => {
+    const { findings } = JSON.parse((await cli(['doctor', '--json', '--schema', sick])).stdout) as {
+      findings: { check: string; level: string; text: string; advice?: string }[];
+    };
+    return findings.filter(({ check }) => check === 'start queues');
+  };
+  const found = await ask();
+  expect(found.map(({ level, text }) => `${level} ${text.replace(/ \d+ s\b/, '')}`).sort()).toEqual([
+    'problem 1 start waits in queue "lost \\u001b[31m", the oldest for 3 min, and there is no queue of this id',
+    'warning 1 start waits in queue "ended long ago", the oldest for 3 min, although its limits leave room',
+    'warning 1 start waits in queue "free", the oldest for 3 min, although its limits leave room',
+    'warning 1 start waits in queue "rate open", the oldest for 3 min, although its limits leave room',
+    'warning 2 starts wait in queue "the other has room", the oldest for 3 min, although its limits leave room',
+  ]);
+  expect(found.at(-1)?.advice).toContain('no worker runs on this schema');
+  await withClient((pg) =>
+    pg.query(`delete from ${sick}.ddz_queued_starts where queue_id ~ 'lost|free|room|long|open'`),
+  );
+  expect(await ask()).toMatchObject([
+    { level: 'ok', text: expect.stringMatching(/^8 starts wait for room; 1 queue is paused$/) as unknown },
+  ]);
+  await withClient((pg) => pg.query(`drop table ${sick}.ddz_queued_starts, ${sick}.ddz_start_queues`));
+  expect(await ask()).toEqual([]);
+  await dropSchema(sick);
+});

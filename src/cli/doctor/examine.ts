@@ -12,6 +12,7 @@ import {
   askTime,
   SUSPECT_ATTEMPTS,
 } from './questions.js';
+import { aboutStartQueues, askStartQueues } from './start-queues.js';
 import { aboutWaiting, askWaiting, askWorkers } from './waiting-orchestrations.js';
 
 const MINUTE_MS = 60_000;
@@ -152,7 +153,10 @@ function aboutSchema(status: SchemaStatus): DoctorFinding[] {
 async function aboutOrchestrations(executor: Executor, schema: string): Promise<DoctorFinding[]> {
   const nowMs = await askTime(executor);
   const hasWorkers = await askWorkers(executor, { schema, nowMs });
-  return aboutWaiting(await askWaiting(executor, { schema, nowMs }), { nowMs, hasWorkers });
+  return [
+    ...aboutWaiting(await askWaiting(executor, { schema, nowMs }), { nowMs, hasWorkers }),
+    ...aboutStartQueues(await askStartQueues(executor, { schema, nowMs }), { nowMs, hasWorkers }),
+  ];
 }
 
 async function aboutRows(executor: Executor, schema: string): Promise<DoctorFinding[]> {

@@ -18,10 +18,11 @@ export function readQueues(provider: Provider): Promise<Part<StartQueuesView>> {
   });
 }
 
-function rowOf({ oldestWaitingMs, createdMs: _, updatedMs: __, keys, ...rest }: StartQueueFigures): StartQueueRow {
+function rowOf(queue: StartQueueFigures): StartQueueRow {
+  const { id, concurrency, concurrencyPerKey, rate, ratePerKey, isPaused, waiting, running, isPartOfKeys } = queue;
   return {
-    ...rest,
-    oldestWaitingAtMs: oldestWaitingMs,
-    keys: keys.map(({ oldestWaitingMs: atMs, ...key }) => ({ ...key, oldestWaitingAtMs: atMs })),
+    ...{ id, concurrency, concurrencyPerKey, rate, ratePerKey, isPaused, waiting, running, isPartOfKeys },
+    oldestWaitingAtMs: queue.oldestWaitingMs,
+    keys: queue.keys.map(({ oldestWaitingMs, ...key }) => ({ ...key, oldestWaitingAtMs: oldestWaitingMs })),
   };
 }

@@ -31,18 +31,22 @@ export interface Claim {
   readonly lost: readonly string[];
 }
 
-/** Takes those of the candidates that nobody else takes at this moment. */
+/**
+ * Takes those of the candidates that nobody else takes at this moment.
+ * @param foreign instances that this transaction holds rows of without having won them
+ */
 export async function claimInstances(
   ctx: ProviderContext,
   tx: Executor,
   candidates: readonly Candidate[],
-  { nowMs, lockTimeoutMs, tokenPrefix }: Locking,
+  { nowMs, lockTimeoutMs, tokenPrefix, foreign }: Locking & { readonly foreign: readonly string[] },
 ): Promise<Claim> {
   const instances = candidates.map(({ instance }) => instance);
   const rows = await tx.run(claimStatement(ctx), {
     instances,
     takeovers: candidates.filter(({ takesOver }) => takesOver).map(({ instance }) => instance),
     rowIds: candidates.flatMap(({ rowIds }) => rowIds),
+    foreign,
     nowMs,
     nowAt: moment(nowMs),
     untilMs: nowMs + lockTimeoutMs,
@@ -91,7 +95,7 @@ function claimStatement(ctx: ProviderContext): Statement<ClaimedMessage> {
         select id, instance_id from ${orchestratorQueue}
         where id = any(${value('rowIds')}::bigint[]) and ${isClaimable} and instance_id in (select instance_id from tried)
         for update skip locked
-      ), ${lockedPart(ctx, 'verified')}, ${claimedPart(ctx)}
+      ), ${safePart(ctx, 'verified', sql`unnest(${value('foreign')}::text[])`)}, ${lockedPart(ctx)}, ${claimedPart(ctx)}
       select id, instance_id, work_item, attempt_count from claimed`,
     ([rowId, instance, text, attemptCount]: readonly Cell[]) => ({
       rowId: integerCell(rowId),
@@ -103,13 +107,41 @@ function claimStatement(ctx: ProviderContext): Statement<ClaimedMessage> {
 }
 
 /**
+ * `safe`: those of `source` whose messages may be waited for. Two fetchers whose windows
+ * have split the messages of two instances would wait for each other, each with rows of
+ * the instance that the other one won. So nobody waits for a message of an instance while
+ * it holds one of an earlier instance that it did not win: whoever waits does so for a
+ * holder that waits for nothing but earlier instances, and nobody in a circle does that.
+ *
+ * - `contested`: what may not be waited for; hardly ever any.
+ * - `at_hand`: its messages that can be had at once. If those are all, no wait is needed.
+ * @param foreign a list of instances, as it stands in FROM
+ */
+export function safePart({ tables }: ProviderContext, source: 'tried' | 'verified', foreign: SQL): SQL {
+  const won = sql.raw(source);
+  const messages = sql`${tables.orchestratorQueue} where instance_id in (select instance_id from contested) and ${isClaimable}`;
+  return sql`contested as (
+      select instance_id from ${won}
+      where instance_id collate "C" >= (select min(f.instance_id collate "C") from ${foreign} f(instance_id))
+    ), at_hand as (
+      select instance_id from ${messages} for update skip locked
+    ), safe as (
+      select instance_id from ${won} where instance_id not in (select instance_id from contested)
+      union all
+      select h.instance_id from (select instance_id, count(*) as n from at_hand group by instance_id) h
+      join (select instance_id, count(*) as n from ${messages} group by instance_id) a on a.instance_id = h.instance_id
+      where a.n = h.n
+    )`;
+}
+
+/**
  * `locked`: the fence. Inserts the lock row, or takes over an expired one, as the newest
  * committed row decides; in the order of the ids, like every lock on this table (P:T-17).
  */
-export function lockedPart({ tables }: ProviderContext, source: 'tried' | 'verified'): SQL {
+export function lockedPart({ tables }: ProviderContext): SQL {
   return sql`locked as (
       insert into ${tables.instanceLocks} as l (instance_id, lock_token, locked_until, locked_at)
-      select instance_id, ${token}, ${value('untilMs')}::bigint, ${value('nowMs')}::bigint from ${sql.raw(source)}
+      select instance_id, ${token}, ${value('untilMs')}::bigint, ${value('nowMs')}::bigint from safe
       group by instance_id order by instance_id collate "C"
       on conflict (instance_id) do update
         set lock_token = excluded.lock_token, locked_until = excluded.locked_until, locked_at = excluded.locked_at
@@ -120,7 +152,7 @@ export function lockedPart({ tables }: ProviderContext, source: 'tried' | 'verif
 
 /**
  * `claimed`: all visible messages of the locked instances, not only those that were
- * seen. The one part that waits, for a stranger that holds one of the others. The token
+ * seen. The one part that waits, for somebody who holds one of the others. The token
  * is compared, because pg-mem returns the row that it did not update, too.
  */
 export function claimedPart({ tables }: ProviderContext): SQL {

@@ -69,7 +69,7 @@ async function claimReady(ctx: ProviderContext, tx: Transaction, params: ClaimPa
   const except = [...params.except, ...grab.lost, ...grab.crowds];
   const { candidates, windowWasFull } = await peekInstances(ctx, tx, { ...params, except, limit: wanted, window: grab.window });
   if (candidates.length === 0) return { ...grab, mayHoldMore: false };
-  const behind = await claimInstances(ctx, tx, candidates, params);
+  const behind = await claimInstances(ctx, tx, candidates, { ...params, foreign: grab.foreign });
   return {
     messages: new Map([...grab.messages, ...behind.messages]),
     lost: [...grab.lost, ...behind.lost],

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { ProviderContext } from '../context.js';
 import type { Executor } from '../executor.js';
 import { type Cell, integerCell, type Statement, textCell } from '../statement.js';
-import { type Claim, claimFrom, type ClaimedMessage, claimedPart, lockedPart, type Locking } from './claim-instances.js';
+import { type Claim, claimFrom, type ClaimedMessage, claimedPart, lockedPart, type Locking, safePart } from './claim-instances.js';
 import { MAX_CLAIMABLE_ID_BYTES } from './claimable-id.js';
 import { CROWD } from './peek-instances.js';
 import {
@@ -23,6 +23,8 @@ export interface Grab extends Claim {
   readonly windowWasFull: boolean;
   /** Instances that took much of the window and were not won. */
   readonly crowds: readonly string[];
+  /** All instances of the window that were not won; their rows stay locked until the transaction ends. */
+  readonly foreign: readonly string[];
 }
 
 /**
@@ -64,6 +66,7 @@ export async function grabInstances(
     window,
     windowWasFull: seen >= window,
     crowds: others.flatMap(({ instance, rows }) => (rows > window * CROWD ? [instance] : [])),
+    foreign: others.map(({ instance }) => instance),
   };
 }
 
@@ -101,7 +104,7 @@ function grabStatement(ctx: ProviderContext, size: Window, range: LookParams['ra
         select instance_id from candidates
         where (takes_over = 0 or instance_id in (select instance_id from takeable))
           and pg_try_advisory_xact_lock(hashtext(instance_id))
-      ), ${lockedPart(ctx, 'tried')}, ${claimedPart(ctx)}
+      ), ${safePart(ctx, 'tried', notTried)}, ${lockedPart(ctx)}, ${claimedPart(ctx)}
       select id, instance_id, work_item, attempt_count from claimed
       union all
       select null::bigint, w.instance_id,
@@ -114,6 +117,9 @@ function grabStatement(ctx: ProviderContext, size: Window, range: LookParams['ra
     grabRow,
   );
 }
+
+/** Whoever we have the key of is waited for by nobody, also when the fence refuses him to us. */
+const notTried = sql`(select w.instance_id from seen w where w.instance_id not in (select instance_id from tried))`;
 
 /** The oldest rows, locked; those that others hold are passed over. */
 function windowOf({ tables }: ProviderContext, size: Window): SQL {

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type pg from 'pg';
 import { ackOrchestrationItems } from '../../../../src/provider/drizzle/operations/ack-orchestration-items.js';
 import { enqueueForOrchestrator } from '../../../../src/provider/drizzle/operations/enqueue-for-orchestrator.js';
 import { fetchOrchestrationItems } from '../../../../src/provider/drizzle/operations/fetch-orchestration-items.js';
 import type { LockedOrchestrationItem, VersionFilter } from '../../../../src/provider/provider.js';
+import { isWaitedFor } from '../../../support/database.js';
 import { type Bench, helloMetadata, openBench, outcomes, raised, startItem, started, turnOf } from './support.js';
 
 let bench: Bench;
@@ -206,6 +208,73 @@ describe('somebody holds what a fetch wants', () => {
     const all = (await Promise.all(both)).flatMap(outcomes);
     expect(all.sort()).toEqual(['Invalid lock token', 'ok']);
     expect(await bench.sql("select count(*)::int as n from orchestrator_queue where instance_id = 'y'")).toEqual([{ n: 1 }]);
+  });
+});
+
+describe('C-02 the messages of two instances are split between two fetchers', () => {
+  /** A fetcher on a connection of its own: the messages of its window, by id, and the instance that it has won. */
+  async function otherFetcher(window: readonly number[], won: string) {
+    const client = await bench.client();
+    await client.query('begin');
+    const ids = (await bench.sql('select id from orchestrator_queue order by id')).map(({ id }) => id);
+    await client.query('select from orchestrator_queue where id = any($1::bigint[]) for update', [
+      window.map((at) => ids[at]),
+    ]);
+    await client.query('select pg_advisory_xact_lock(hashtext($1))', [won]);
+    return {
+      client,
+      /** What the statement of a fetch does last. */
+      claimRest: () => client.query('update orchestrator_queue set attempt_count = 1 where instance_id = $1', [won]),
+    };
+  }
+
+  /** Whether `client` is waited for before `work` has ended. */
+  async function isInTheWay(client: pg.Client, work: Promise<unknown>): Promise<boolean> {
+    let hasEnded = false;
+    work.then(
+      () => (hasEnded = true),
+      () => (hasEnded = true),
+    );
+    while (!hasEnded) if (await isWaitedFor(client)) return true;
+    return false;
+  }
+
+  const messagesOf = (items: readonly LockedOrchestrationItem[]) =>
+    items.map(({ instance, messages }) => `${instance}: ${messages.length}`).sort();
+
+  test('who won the later instance does not wait with a message of the earlier one in hand, and takes both afterwards', async () => {
+    await ready('a', 'b');
+    await enqueue('b', 'a');
+    const other = await otherFetcher([0, 2], 'a');
+    const fetching = fetchOrchestrationItems(bench.another(), { limit: 2, ...LOCK });
+    expect(await isInTheWay(other.client, fetching)).toBe(false);
+    expect(await fetching).toEqual({ items: [], lost: 2 });
+    expect((await other.claimRest()).rowCount).toBe(2);
+    await other.client.query('rollback');
+    const { items } = await fetchOrchestrationItems(bench.another(), { limit: 2, ...LOCK });
+    expect(messagesOf(items)).toEqual(['a: 2', 'b: 2']);
+  });
+
+  test('nor when it comes upon the later instance by its second look', async () => {
+    await ready('a', 'b');
+    await enqueue('b');
+    const other = await otherFetcher([2], 'a');
+    const fetching = fetchOrchestrationItems(bench.another(), { limit: 1, ...LOCK });
+    expect(await isInTheWay(other.client, fetching)).toBe(false);
+    expect(await fetching).toEqual({ items: [], lost: 2 });
+    expect((await other.claimRest()).rowCount).toBe(1);
+    await other.client.query('rollback');
+  });
+
+  test('who won the earlier one waits for its message: none of them is left out', async () => {
+    await ready('a', 'b');
+    await enqueue('b', 'a');
+    const other = await otherFetcher([1, 3], 'b');
+    const fetching = fetchOrchestrationItems(bench.another(), { limit: 2, ...LOCK });
+    expect(await isInTheWay(other.client, fetching)).toBe(true);
+    await other.client.query('rollback');
+    const { items, lost } = await fetching;
+    expect({ items: messagesOf(items), lost }).toEqual({ items: ['a: 2'], lost: 1 });
   });
 });
 

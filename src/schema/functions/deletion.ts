@@ -1,11 +1,39 @@
 import type { FunctionFamily } from './stored-function.js';
 
 /**
- * Children that were scheduled and have not run yet would start without a parent (P:T-22):
- * their start messages go, into `v_messages`, and so do locks on them. History knows
- * them, in the short form where the id is derived, so the queue need not be searched.
+ * Takes the instances of `ids` that somebody may be about to take, or has taken: those that
+ * run, that have a message or a lock row. Whoever has claimed one without having committed is
+ * waited for, and his token is void from then on; later claims leave it alone until the
+ * transaction ends. As a claim does it, and in its order: native's advisory keys first, of
+ * which the server has room for some thousands, then the lock rows by id.
  */
-const deleteUnbornChildren = (s: string) => `
+const fenceOff = (s: string, ids: string) => {
+  const wanted = `
+      select u.instance_id from unnest(${ids}) as u(instance_id)
+        left join ${s}.instances i on i.instance_id = u.instance_id
+        left join ${s}.executions e on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id
+        where coalesce(e.status, 'Running') not in ('Completed', 'Failed')
+          or u.instance_id in (select l.instance_id from ${s}.instance_locks l where l.instance_id = any (${ids}))
+          or u.instance_id in (select q.instance_id from ${s}.orchestrator_queue q where q.instance_id = any (${ids}))`;
+  return `
+  perform pg_advisory_xact_lock(k.key) from (
+    select distinct hashtext(w.instance_id) as key from (${wanted}
+    ) w order by 1 limit 1000) k;
+  insert into ${s}.instance_locks as l (instance_id, lock_token, locked_until, locked_at)
+    select w.instance_id, 'lock_' || gen_random_uuid() || ':' || w.instance_id, v_now_ms + 60000, v_now_ms
+      from (select distinct f.instance_id from (${wanted}
+      ) f) w order by w.instance_id collate "C"
+    on conflict (instance_id) do update
+      set lock_token = excluded.lock_token, locked_until = excluded.locked_until, locked_at = excluded.locked_at;`;
+};
+
+/**
+ * Children that were scheduled and have not run yet would start without a parent (P:T-22):
+ * the ids of their start messages, into `v_rows_unborn`, and their own, into `v_unborn`.
+ * History knows them, in the short form where the id is derived, so the queue need not be
+ * searched.
+ */
+const findUnbornChildren = (s: string) => `
   for v_parent, v_text in
     select h.instance_id, h.event_data from ${s}.history h
       where h.instance_id = any (p_instance_ids) and h.event_data like '%"type":"SubOrchestrationScheduled"%'
@@ -28,9 +56,8 @@ const deleteUnbornChildren = (s: string) => `
   loop
     begin
       if v_text::jsonb->'StartOrchestration'->>'parent_instance' = any (p_instance_ids) then
-        delete from ${s}.orchestrator_queue q where q.id = v_id;
-        delete from ${s}.instance_locks l where l.instance_id = v_child;
-        v_messages := v_messages + 1;
+        v_rows_unborn := v_rows_unborn || v_id;
+        v_unborn := v_unborn || v_child;
       end if;
     exception when data_exception or program_limit_exceeded then
       null;
@@ -61,15 +88,16 @@ declare
   v_messages bigint := 0;
   v_rows bigint;
   v_children text[] := '{}';
+  v_unborn text[] := '{}';
+  v_rows_unborn bigint[] := '{}';
+  v_now_ms bigint := extract(epoch from clock_timestamp()) * 1000;
   v_parent text;
   v_id bigint;
   v_child text;
   v_text text;
 begin
-  -- The locks of instances first, then the instances, both in one order: as an
-  -- acknowledgement does, so that the two queue up instead of waiting for each other.
-  perform from ${s}.instance_locks l where l.instance_id = any (p_instance_ids)
-    order by l.instance_id collate "C" for update;
+  -- Keys and lock rows first, then the instances, each in one order: as claims and
+  -- acknowledgements do, so that they queue up instead of waiting for each other.${fenceOff(s, 'p_instance_ids')}
   perform from ${s}.instances i where i.instance_id = any (p_instance_ids)
     order by i.instance_id collate "C" for update;
 
@@ -84,6 +112,11 @@ begin
       raise exception 'Instance % is Running. Use force=true to delete.', v_child;
     end if;
   end if;
+${findUnbornChildren(s)}
+  if v_unborn <> '{}' then
+    -- Somebody may have claimed them; their ids come behind those of their parents, as a rule.${fenceOff(s, 'v_unborn')}
+  end if;
+  -- The last look: whatever was born while we looked for it or waited is here by now.
   select i.instance_id into v_child
     from ${s}.instances i
     where i.parent_instance_id = any (p_instance_ids) and i.instance_id <> all (p_instance_ids)
@@ -91,7 +124,9 @@ begin
   if found then
     raise exception 'Orphan detected: instance % has parent in delete list but is not included', v_child;
   end if;
-${deleteUnbornChildren(s)}
+  delete from ${s}.orchestrator_queue q where q.id = any (v_rows_unborn);
+  get diagnostics v_messages = row_count;
+  delete from ${s}.instance_locks l where l.instance_id = any (v_unborn);
 ${deleteRows(s, 'history', 'v_events')}${deleteRows(s, 'executions', 'v_executions')}${deleteRows(
       s,
       'orchestrator_queue',

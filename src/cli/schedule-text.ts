@@ -59,6 +59,7 @@ export function printSchedule(
   line('times', timesText(schedule));
   line('catch-up', catchUpText(schedule));
   line('overlap', schedule.overlap === 'allow' ? 'allow' : `skip (${schedule.overlapCount} left out so far)`);
+  if (schedule.queue !== null) line('queue', queueText(schedule));
   line('fired', `${schedule.firedCount}, last ${dateText(schedule.lastFireAt)}`);
   if (schedule.lastInstanceId !== null)
     line('last instance', `${schedule.lastInstanceId}  ${lastStatus ?? ''}`.trimEnd());
@@ -84,6 +85,15 @@ function orchestrationText({ orchestration, version }: ScheduleInfo): string {
 function catchUpText({ catchUp, maxCatchUp, graceMs }: ScheduleInfo): string {
   if (catchUp === 'all') return `all, at most ${maxCatchUp}`;
   return catchUp === 'skip' ? `skip, unless late by at most ${durationText(graceMs)}` : 'one: the latest';
+}
+
+function queueText({ queue, key, priority }: ScheduleInfo): string {
+  const parts = [
+    queue ?? '',
+    ...(key === null ? [] : [`key ${key}`]),
+    ...(priority === 0 ? [] : [`priority ${priority}`]),
+  ];
+  return parts.join(', ');
 }
 
 /** What the clocks of the schedule show, where they are others. */

@@ -75,3 +75,16 @@ async function allOf(stream: AsyncIterable<unknown>): Promise<string> {
   for await (const chunk of stream) chunks.push(Buffer.from(chunk as Uint8Array | string));
   return Buffer.concat(chunks).toString('utf8');
 }
+
+/** `--key` and `--priority` are about a queue. @throws CliError */
+export function requireQueueOption({ queue, key, priority }: QueueOptions): void {
+  if (queue !== undefined || (key ?? priority) === undefined) return;
+  const given = key === undefined ? 'priority' : 'key';
+  throw new CliError(ExitCode.usage, `--${given} was given without --queue; expected both`);
+}
+
+interface QueueOptions {
+  readonly queue?: string;
+  readonly key?: string;
+  readonly priority?: number;
+}

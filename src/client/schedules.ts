@@ -8,13 +8,14 @@ import {
   nextFireOf,
   resolveSchedule,
   ScheduleError,
-  type ScheduleTarget,
   type ScheduleTiming,
 } from '../schedule/definition.js';
 import { checkAgainstNow } from '../wire/standard-schema.js';
 import { nameArgument, payloadArgument, stringArgument } from './arguments.js';
 import type { OrchestrationReference } from './definition.js';
 import { checkedReference } from './start-options.js';
+import { checkedKey, checkedPriority, checkedQueueId } from './start-queue-limits.js';
+import { startQueueStore, unknownQueue } from './start-queues.js';
 
 /** A schedule to be created. */
 export interface ScheduleOptions<In = unknown> extends ScheduleTiming {
@@ -26,6 +27,15 @@ export interface ScheduleOptions<In = unknown> extends ScheduleTiming {
   readonly input?: In | undefined;
   /** Absent: the definition's; if it has none, what the registry's policy names. */
   readonly version?: string | undefined;
+  /**
+   * A start queue that its instances go through, whose limits say when they begin; see
+   * `client.startQueues`. Absent: they begin as soon as a runtime takes them.
+   */
+  readonly queue?: string | undefined;
+  /** What limits per key of the {@link queue} count together. Absent: they do not apply. */
+  readonly key?: string | undefined;
+  /** Higher is earlier in the {@link queue}. From -1,000,000 to 1,000,000. @defaultValue `0` */
+  readonly priority?: number | undefined;
   /** Create it without firing until {@link Schedules.resume}. @defaultValue `false` */
   readonly paused?: boolean | undefined;
   /**
@@ -37,7 +47,14 @@ export interface ScheduleOptions<In = unknown> extends ScheduleTiming {
 }
 
 /** What may be changed of a schedule; what is absent stays. */
-export type ScheduleChanges<In = unknown> = Omit<Partial<ScheduleOptions<In>>, 'id' | 'ifExists' | 'paused'>;
+export interface ScheduleChanges<In = unknown> extends Omit<
+  Partial<ScheduleOptions<In>>,
+  'id' | 'ifExists' | 'paused' | 'queue' | 'key'
+> {
+  /** `null`: past queues, from the next fire on. */
+  readonly queue?: string | null | undefined;
+  readonly key?: string | null | undefined;
+}
 
 /** A schedule as it stands. */
 export interface ScheduleInfo {
@@ -54,6 +71,10 @@ export interface ScheduleInfo {
   readonly maxCatchUp: number;
   readonly graceMs: number;
   readonly overlap: ScheduleDefinition['overlap'];
+  /** The start queue that its instances go through; `null`: none. */
+  readonly queue: string | null;
+  readonly key: string | null;
+  readonly priority: number;
   readonly isPaused: boolean;
   /** Why a runtime paused it; `null` when nothing is wrong. */
   readonly problem: string | null;
@@ -83,7 +104,10 @@ export class Schedules {
     private readonly maxPayloadBytes: number,
   ) {}
 
-  /** @throws ScheduleError for what cannot be meant, and for an id that exists; SchemaValidationError for the input */
+  /**
+   * @throws ScheduleError for what cannot be meant, and for an id that exists; SchemaValidationError
+   *   for the input; StartQueueError for a queue, key or priority that cannot be meant, and an unknown queue
+   */
   async create<In>(options: ScheduleOptions<In>): Promise<ScheduleInfo> {
     const id = checkedScheduleId(options.id);
     const { ifExists = 'error' } = options;
@@ -91,7 +115,9 @@ export class Schedules {
       throw new ScheduleError(id, `ifExists must be 'error' or 'update', got '${String(ifExists)}'`);
     }
     const nowMs = this.provider.nowMs();
-    const definition = resolveSchedule(id, this.targetOf(id, options), options, nowMs);
+    const target = { ...this.targetOf(id, options), ...placementOf(id, options, NO_QUEUE) };
+    const definition = resolveSchedule(id, target, options, nowMs);
+    await this.requireQueue(definition.queue);
     const { paused: isPaused = false } = options;
     const nextFireMs = isPaused ? null : nextFireOf(id, definition, nowMs);
     const isAdded = await this.store().add(id, definition, { isPaused, nextFireMs });
@@ -107,8 +133,10 @@ export class Schedules {
    */
   async update<In>(id: string, changes: ScheduleChanges<In>): Promise<ScheduleInfo> {
     checkedScheduleId(id);
+    if (typeof changes.queue === 'string') await this.requireQueue(checkedQueueId(changes.queue));
     return this.change(id, (stored, nowMs) => {
-      const target = 'orchestration' in changes ? this.targetOf(id, changes) : this.changedTarget(id, stored, changes);
+      const started = 'orchestration' in changes ? this.targetOf(id, changes) : this.changedTarget(id, stored, changes);
+      const target = { ...started, ...placementOf(id, changes, stored) };
       const times = changedTimes(stored, changes);
       const { catchUp, maxCatchUp, graceMs, overlap } = { ...stored, ...given(changes, BEHAVIOUR) };
       return resolveSchedule(id, target, { ...times, catchUp, maxCatchUp, graceMs, overlap }, nowMs);
@@ -130,9 +158,11 @@ export class Schedules {
 
   /**
    * Starts an instance now, whether or not it is paused or one runs; its times stay as they
-   * are. @returns the id of the instance @throws ScheduleError for an unknown id
+   * are. One with a queue goes through its queue. @returns the id of the instance
+   * @throws ScheduleError for an unknown id; StartQueueError when its queue is not there
    */
   async trigger(id: string): Promise<string> {
+    await this.requireQueue((await this.get(id)).queue);
     const instance = `${instanceOfFire(checkedScheduleId(id), this.provider.nowMs())}+${randomUUID()}`;
     const started = await this.store().change(id, (stored) => ({
       starts: [startOf(stored, instance)],
@@ -184,7 +214,12 @@ export class Schedules {
     if (!changed) throw unknown(id);
   }
 
-  private targetOf(id: string, options: ScheduleChanges): ScheduleTarget {
+  /** @throws StartQueueError, UnsupportedError */
+  private async requireQueue(queue: string | null): Promise<void> {
+    if (queue !== null && !(await startQueueStore(this.provider).find(queue))) throw unknownQueue(queue);
+  }
+
+  private targetOf(id: string, options: ScheduleChanges): Started {
     const { orchestration, input, version } = options;
     if (typeof orchestration === 'string') {
       const name = nameArgument('orchestration name', orchestration);
@@ -196,7 +231,7 @@ export class Schedules {
     return { orchestration: name, version: versionOf(version ?? declared.version), input: this.payload(id, input) };
   }
 
-  private changedTarget(id: string, stored: StoredSchedule, { input, version }: ScheduleChanges): ScheduleTarget {
+  private changedTarget(id: string, stored: StoredSchedule, { input, version }: ScheduleChanges): Started {
     return {
       orchestration: stored.orchestration,
       version: version === undefined ? stored.version : versionOf(version),
@@ -213,6 +248,26 @@ export class Schedules {
     if (store) return store;
     throw new UnsupportedError(`${this.provider.name()} keeps no schedules; use a DrizzleProvider`);
   }
+}
+
+type Started = Pick<ScheduleDefinition, 'orchestration' | 'version' | 'input'>;
+type Placement = Pick<ScheduleDefinition, 'queue' | 'key' | 'priority'>;
+const NO_QUEUE: Placement = { queue: null, key: null, priority: 0 };
+
+/** The start queue by what was given, over what was there. @throws ScheduleError, StartQueueError */
+function placementOf(id: string, options: ScheduleChanges, before: Placement): Placement {
+  const queue = options.queue === undefined ? before.queue : options.queue;
+  if (queue === null) {
+    const given = (['key', 'priority'] as const).find((field) => (options[field] ?? null) !== null);
+    if (given === undefined) return NO_QUEUE;
+    throw new ScheduleError(id, `${given} means nothing without a queue: name one, or leave it out`);
+  }
+  const { key = before.key, priority = before.priority } = options;
+  return {
+    queue: checkedQueueId(queue),
+    key: checkedKey(queue, key ?? undefined),
+    priority: checkedPriority(queue, priority),
+  };
 }
 
 const BEHAVIOUR = ['catchUp', 'maxCatchUp', 'graceMs', 'overlap'] as const;
@@ -253,8 +308,9 @@ function viewSchedule({
   ...stored
 }: StoredSchedule): ScheduleInfo {
   const { id, orchestration, version, cron, timeZone, everyMs, catchUp, maxCatchUp, graceMs, overlap } = stored;
-  const { isPaused, problem, firedCount, overlapCount } = stored;
+  const { queue, key, priority, isPaused, problem, firedCount, overlapCount } = stored;
   return {
+    ...{ queue, key, priority },
     ...{ id, orchestration, version, cron, timeZone, everyMs, catchUp, maxCatchUp, graceMs, overlap },
     ...{ isPaused, problem, firedCount, overlapCount },
     input: JSON.parse(stored.input) as unknown,

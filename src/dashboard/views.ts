@@ -204,6 +204,8 @@ export interface ScheduleRow {
   /** `null` for a cron expression. */
   readonly everyMs: number | null;
   readonly overlap: 'allow' | 'skip';
+  /** The start queue that its instances go through. */
+  readonly queue: string | null;
   readonly isPaused: boolean;
   /** Why a runtime paused it. */
   readonly problem: string | null;

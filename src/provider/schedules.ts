@@ -24,6 +24,12 @@ export interface ScheduleDefinition {
   readonly maxCatchUp: number;
   readonly graceMs: Ms;
   readonly overlap: Overlap;
+  /** The start queue that its instances go through; `null`: none. */
+  readonly queue: string | null;
+  /** As `QueuedStart.key`. */
+  readonly key: string | null;
+  /** As `QueuedStart.priority`. */
+  readonly priority: number;
 }
 
 /** A schedule as it is stored. */
@@ -77,7 +83,10 @@ export interface FiredSchedules {
  * table is missing, as in a schema that native made.
  */
 export interface ScheduleStore {
-  /** @returns whether it was stored; `false` when there is one of this id, which stays as it is */
+  /**
+   * @returns whether it was stored; `false` when there is one of this id, which stays as it is
+   * @throws UnsupportedError with advice for a definition with a queue where no place for it is
+   */
   add(
     id: string,
     definition: ScheduleDefinition,
@@ -86,11 +95,18 @@ export interface ScheduleStore {
   find(id: string): Promise<StoredSchedule | undefined>;
   /** By id. */
   list(): Promise<StoredSchedule[]>;
-  /** Changes a schedule under its lock. @returns the instances that were started, or `undefined` for an unknown id */
+  /**
+   * Changes a schedule under its lock. Starts of one with a queue go into the queue.
+   * @returns the instances that were started, or `undefined` for an unknown id
+   * @throws as {@link add}; ProviderError when its queue is not there and something was to be started
+   */
   change(id: string, change: ChangeSchedule): Promise<readonly string[] | undefined>;
   /** @returns whether there was one */
   remove(id: string): Promise<boolean>;
-  /** Fires what is due and not in another process's hands, in one transaction. */
+  /**
+   * Fires what is due and not in another process's hands, in one transaction. Starts of a
+   * schedule with a queue go into the queue; one whose queue is not there is paused, and says so.
+   */
   fireDue(decide: (stored: StoredSchedule, facts: ScheduleFacts) => ScheduleDecision): Promise<FiredSchedules>;
   /** Calls back when schedules changed, here or in another process; returns the unsubscription. */
   onChanged(listener: () => void): () => void;

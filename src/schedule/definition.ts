@@ -40,8 +40,11 @@ export interface ScheduleTiming {
   readonly overlap?: Overlap | undefined;
 }
 
-/** What is started. */
-export type ScheduleTarget = Pick<ScheduleDefinition, 'orchestration' | 'version' | 'input'>;
+/** What is started, and through which start queue. */
+export type ScheduleTarget = Pick<
+  ScheduleDefinition,
+  'orchestration' | 'version' | 'input' | 'queue' | 'key' | 'priority'
+>;
 
 /** A schedule cannot be meant like this; the message names it, and what was expected. */
 export class ScheduleError extends Error {

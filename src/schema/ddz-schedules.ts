@@ -33,6 +33,12 @@ export const schedulesTable = (table: TableFactory) =>
       firedCount: bigint('fired_count', { mode: 'number' }).notNull(),
       /** Not started because the instance before still ran. */
       overlapCount: bigint('overlap_count', { mode: 'number' }).notNull(),
+      /** The start queue that its instances go through; null: none. */
+      startQueue: text('start_queue'),
+      /** What limits per key count together; null: none. */
+      startKey: text('start_key'),
+      /** Null: 0. */
+      startPriority: integer('start_priority'),
       createdMs: bigint('created_ms', { mode: 'number' }).notNull(),
       updatedMs: bigint('updated_ms', { mode: 'number' }).notNull(),
     },

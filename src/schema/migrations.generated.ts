@@ -65,4 +65,12 @@ export const builtInMigrations: readonly Migration[] = [
       'CREATE INDEX "ddz_queued_starts_admitted_key" ON "ddz_queued_starts" USING btree ("queue_id","start_key","admitted_ms") WHERE "ddz_queued_starts"."admitted_ms" is not null',
     ],
   },
+  {
+    name: '0004_schedule_queues',
+    statements: [
+      'ALTER TABLE "ddz_schedules" ADD COLUMN "start_queue" text',
+      'ALTER TABLE "ddz_schedules" ADD COLUMN "start_key" text',
+      'ALTER TABLE "ddz_schedules" ADD COLUMN "start_priority" integer',
+    ],
+  },
 ];

@@ -96,6 +96,16 @@ test('create makes one, refuses an id that is taken, and changes it when that is
   expect(await client.schedules.get('often')).toMatchObject({ everyMs: 1_800_000 });
 });
 
+test('create --queue, --key and --priority: its instances go through the queue, and show says so', async () => {
+  await client.startQueues.create({ id: 'mails' });
+  const into = ['--every', '15m', '--queue', 'mails', '--key', 'ann', '--priority', '5'];
+  expect((await at('create', 'queued', 'Report', ...into)).code).toBe(0);
+  expect((await at('show', 'queued')).stdout).toMatch(/\n +queue +mails, key ann, priority 5\n/);
+  expect(await json('show', 'queued')).toMatchObject({ queue: 'mails', key: 'ann', priority: 5 });
+  expect((await at('show', 'often')).stdout).not.toContain('queue');
+  await client.schedules.delete('queued');
+});
+
 test('delete asks, and leaves the instances', async () => {
   const asked = await at('delete', 'often');
   expect(asked.code).toBe(4);
@@ -112,6 +122,12 @@ test.each([
   [['create', 'x', 'Report', '--cron', '* * * * *', '--every', '5m'], 2, 'both --cron and --every were given'],
   [['create', 'x', 'Report', '--cron', '99 * * * *'], 2, "schedule 'x': cron '99 * * * *' is not understood"],
   [['create', 'x', 'Report', '--every', '5m', '--overlap', 'maybe'], 2, 'Allowed choices are allow, skip'],
+  [['create', 'x', 'Report', '--every', '5m', '--key', 'k'], 2, '--key was given without --queue'],
+  [
+    ['create', 'x', 'Report', '--every', '5m', '--queue', 'none'],
+    2,
+    "start queue 'none': there is no queue of this id",
+  ],
   [['pause', 'nightly', '--jsn'], 2, "unknown option '--jsn'"],
 ] as const)('schedules %j ends with %i', async (argv, code, message) => {
   const result = await at(...argv);

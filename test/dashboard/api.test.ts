@@ -306,6 +306,7 @@ describe('schedules', () => {
         cron: null,
         everyMs: 60_000,
         overlap: 'skip',
+        queue: null,
         isPaused: false,
         nextFireAtMs: nowMs + 60_000,
       },

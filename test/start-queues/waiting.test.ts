@@ -344,7 +344,9 @@ test('without the tables a clear error says how to get them; messages, deletions
     for (const call of [() => client.startQueues.create({ id: 'q' }), () => client.start(echo, 'x', { queue: 'q' })]) {
       const refused = call();
       await expect(refused).rejects.toBeInstanceOf(UnsupportedError);
-      await expect(refused).rejects.toThrow(/no table ddz_start_queues; run .*adoptTables: true/);
+      await expect(refused).rejects.toThrow(
+        /no table ddz_start_queues \(of migration 0003_start_queues\); run .*adoptTables: true/,
+      );
     }
     expect(runtime.metricsSnapshot()?.providerErrors).toBe(0);
     await runtime.shutdown();

@@ -8,7 +8,7 @@ import { nextCommand } from '../output/command-line.js';
 import { withoutControls } from '../output/text.js';
 import { printSchedule, printSchedules, scheduleDocument } from '../schedule-text.js';
 import type { Store } from '../store.js';
-import { duration, payload } from '../values.js';
+import { duration, payload, requireQueueOption, wholeNumber } from '../values.js';
 
 const UPCOMING = 5;
 /** Characters of an input unless `--full` is given. */
@@ -62,6 +62,9 @@ interface CreateOptions {
   readonly catchUp?: ScheduleOptions['catchUp'];
   readonly overlap?: ScheduleOptions['overlap'];
   readonly orchestrationVersion?: string;
+  readonly queue?: string;
+  readonly key?: string;
+  readonly priority?: number;
   readonly paused?: boolean;
   readonly update?: boolean;
 }
@@ -81,6 +84,9 @@ function defineCreate(schedules: Command, act: Act): void {
     )
     .addOption(new Option('--overlap <what>', 'while the one before still runs').choices(['allow', 'skip']))
     .option('--orchestration-version <version>', "version (default: the workers' policy)")
+    .option('--queue <queue>', 'start queue that its instances go through')
+    .option('--key <key>', 'with --queue: what limits per key count together')
+    .option('--priority <number>', 'with --queue: higher is earlier (default: 0)', wholeNumber(-1_000_000, 1_000_000))
     .option('--paused', 'without firing until it is resumed')
     .option('--update', 'change the schedule of this id if there is one')
     .action(act(create));
@@ -134,6 +140,8 @@ async function create(
     const given = options.cron === undefined ? 'neither --cron nor --every was' : 'both --cron and --every were';
     throw new CliError(ExitCode.usage, `${given} given; expected one of them`);
   }
+  const { queue, key, priority } = options;
+  requireQueueOption(options);
   const input = await payload('the input', inputText, ctx.io);
   const { client, schema } = await ctx.open();
   if (!options.update && (await client.schedules.list()).some((schedule) => schedule.id === id)) {
@@ -150,6 +158,7 @@ async function create(
     catchUp: options.catchUp,
     overlap: options.overlap,
     version: options.orchestrationVersion,
+    ...{ queue, key, priority },
     paused: options.paused,
     ifExists: options.update ? 'update' : 'error',
   });

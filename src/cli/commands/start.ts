@@ -3,7 +3,7 @@ import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
 import { nextCommand } from '../output/command-line.js';
 import { shellQuoted } from '../output/text.js';
-import { duration, payload, wholeNumber } from '../values.js';
+import { duration, payload, requireQueueOption, wholeNumber } from '../values.js';
 
 interface StartOptions {
   readonly id?: string;
@@ -41,12 +41,7 @@ async function start(
     throw new CliError(ExitCode.usage, '--timeout was given without --wait; expected both');
   }
   const { queue, key, priority } = options;
-  if (queue === undefined && (key ?? priority) !== undefined) {
-    throw new CliError(
-      ExitCode.usage,
-      `--${key === undefined ? 'priority' : 'key'} was given without --queue; expected both`,
-    );
-  }
+  requireQueueOption(options);
   const input = await payload('the input', inputText, ctx.io);
   const store = await ctx.open();
   const id = options.id ?? (await import('uuid')).v7();

@@ -18,10 +18,10 @@ export function readSchedules(client: Client): Promise<SchedulesView['schedules'
 }
 
 function rowOf(schedule: ScheduleInfo): ScheduleRow {
-  const { id, orchestration, version, cron, timeZone, everyMs, overlap, isPaused, problem } = schedule;
+  const { id, orchestration, version, cron, timeZone, everyMs, overlap, queue, isPaused, problem } = schedule;
   const { lastInstanceId, firedCount, overlapCount } = schedule;
   return {
-    ...{ id, orchestration, version, cron, timeZone, everyMs, overlap, isPaused, problem },
+    ...{ id, orchestration, version, cron, timeZone, everyMs, overlap, queue, isPaused, problem },
     ...{ lastInstanceId, firedCount, overlapCount },
     nextFireAtMs: schedule.nextFireAt?.getTime() ?? null,
     lastFireAtMs: schedule.lastFireAt?.getTime() ?? null,

@@ -92,6 +92,7 @@ function Row({ row, mayWrite, reload }: RowProps) {
         </Link>
         <span class="cell-note">
           <span class="mono">{timesOf(row)}</span>
+          {row.queue !== null && <> · through queue {row.queue}</>}
           {row.overlap === 'skip' && row.overlapCount > 0 && <> · {count(row.overlapCount)} left out, one still ran</>}
         </span>
         {row.problem !== null && <span class="schedule-problem">{row.problem}</span>}

@@ -1,15 +1,25 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { CatchUp, Overlap, ScheduleDefinition, StoredSchedule } from '../../schedules.js';
+import type { ProviderContext } from '../context.js';
 import type { SqlValues } from '../executor.js';
 import { booleanCell, type Cell, integerCell, optionalIntegerCell, textCell } from '../statement.js';
 
-/** The columns of {@link scheduleOf}, in its order. */
-export const scheduleColumns = sql.raw(
-  [
-    'schedule_id, orchestration, version, input, cron, time_zone, every_ms, anchor_ms, catch_up, max_catch_up, grace_ms',
-    'overlap, is_paused, problem, next_fire_ms, last_fire_ms, last_instance, fired_count, overlap_count, created_ms, updated_ms',
-  ].join(', '),
-);
+const always = [
+  's.schedule_id, s.orchestration, s.version, s.input, s.cron, s.time_zone, s.every_ms, s.anchor_ms, s.catch_up',
+  's.max_catch_up, s.grace_ms, s.overlap, s.is_paused, s.problem, s.next_fire_ms, s.last_fire_ms, s.last_instance',
+  's.fired_count, s.overlap_count, s.created_ms, s.updated_ms',
+];
+
+/**
+ * The columns of {@link scheduleOf}, in its order, of the table `s`. Those of the start queue
+ * are taken by name out of the whole row: where the migration that adds them has not come,
+ * they are null and nothing fails, and where it comes they are read at once.
+ */
+export function scheduleColumns({ driver }: Pick<ProviderContext, 'driver'>): SQL {
+  // pg-mem makes no JSON of rows; what it has was migrated a moment ago.
+  const cell = (column: string) => (driver.kind === 'pg-mem' ? `s.${column}` : `to_jsonb(s) ->> '${column}'`);
+  return sql.raw([...always, ...queueColumns.map(([name]) => cell(name))].join(', '));
+}
 
 export function scheduleOf(cells: readonly Cell[]): StoredSchedule {
   const at = (index: number) => cells[index];
@@ -36,11 +46,16 @@ export function scheduleOf(cells: readonly Cell[]): StoredSchedule {
     overlapCount: integerCell(at(18)),
     createdMs: integerCell(at(19)),
     updatedMs: integerCell(at(20)),
+    queue: optionalText(21),
+    key: optionalText(22),
+    priority: optionalIntegerCell(at(23)) ?? 0,
   };
 }
 
-/** Placeholders of a definition, by {@link definitionValues}. */
-export const definitionColumns = [
+type Column = readonly [name: string, type: string];
+
+/** Columns of a definition, by {@link definitionValues}. */
+const columns: readonly Column[] = [
   ['orchestration', 'text'],
   ['version', 'text'],
   ['input', 'text'],
@@ -52,7 +67,36 @@ export const definitionColumns = [
   ['max_catch_up', 'int'],
   ['grace_ms', 'bigint'],
   ['overlap', 'text'],
-] as const;
+];
+const queueColumns: readonly Column[] = [
+  ['start_queue', 'text'],
+  ['start_key', 'text'],
+  ['start_priority', 'int'],
+];
+
+/** What of a definition is written: the columns of the queue only where it, or what it replaces, has one. */
+export function definitionColumns(withQueue: boolean): readonly Column[] {
+  return withQueue ? [...columns, ...queueColumns] : columns;
+}
+
+/** `column = value` for each of {@link definitionColumns}. */
+export function definitionAssignments(withQueue: boolean): SQL {
+  return sql.join(
+    definitionColumns(withQueue).map(([name, type]) => sql`${sql.raw(name)} = ${placeholderOf(name, type)}`),
+    sql`, `,
+  );
+}
+
+export function definitionPlaceholders(withQueue: boolean): SQL {
+  return sql.join(
+    definitionColumns(withQueue).map(([name, type]) => placeholderOf(name, type)),
+    sql`, `,
+  );
+}
+
+function placeholderOf(name: string, type: string): SQL {
+  return sql`${sql.placeholder(name)}::${sql.raw(type)}`;
+}
 
 export function definitionValues(definition: ScheduleDefinition): SqlValues {
   return {
@@ -67,5 +111,8 @@ export function definitionValues(definition: ScheduleDefinition): SqlValues {
     max_catch_up: definition.maxCatchUp,
     grace_ms: definition.graceMs,
     overlap: definition.overlap,
+    start_queue: definition.queue,
+    start_key: definition.key,
+    start_priority: definition.queue === null ? null : definition.priority,
   };
 }

@@ -9,7 +9,8 @@ import type {
   ScheduleStore,
   StoredSchedule,
 } from '../../schedules.js';
-import { isMissingTable, missingTable } from '../admin/own-tables.js';
+import { isMissingColumn, isMissingTable, missingMigration, missingTable } from '../admin/own-tables.js';
+import { ProviderError } from '../../provider-error.js';
 import type { ProviderContext } from '../context.js';
 import type { Transaction } from '../executor.js';
 import type { Notifications } from '../notifications.js';
@@ -17,8 +18,19 @@ import { isRunning } from '../operations/is-running.js';
 import { insertIntoOrchestratorQueue, orchestratorRow, orchestratorRows } from '../operations/queue-rows.js';
 import { booleanCell, noRow, optionalIntegerCell, textCell } from '../statement.js';
 import { inTransaction, readStatement, runStatement } from '../transaction.js';
-import { definitionColumns, definitionValues, scheduleColumns, scheduleOf } from './rows.js';
+import { startRow, storeStarts } from '../start-queues/enqueue-starts.js';
+import { isWaitingInstance } from '../start-queues/queue-rows.js';
+import {
+  definitionAssignments,
+  definitionColumns,
+  definitionPlaceholders,
+  definitionValues,
+  scheduleColumns,
+  scheduleOf,
+} from './rows.js';
 
+/** What gives schedules a place for the name of a start queue. */
+const QUEUE_MIGRATION = '0004_schedule_queues';
 /** Schedules fired in one transaction; the others follow in the next one. */
 const BATCH = 50;
 
@@ -36,15 +48,13 @@ export class DrizzleScheduleStore implements ScheduleStore {
     definition: ScheduleDefinition,
     { isPaused, nextFireMs }: Pick<StoredSchedule, 'isPaused' | 'nextFireMs'>,
   ): Promise<boolean> {
-    const names = definitionColumns.map(([name]) => name);
+    const withQueue = definition.queue !== null;
+    const names = definitionColumns(withQueue).map(([name]) => name);
     const statement = this.statement(
-      'add',
+      `add${withQueue ? ' with queue' : ''}`,
       (table) => sql`insert into ${table} (schedule_id, ${sql.raw(names.join(', '))}, is_paused, next_fire_ms,
           fired_count, overlap_count, created_ms, updated_ms)
-        values (${value('id')}, ${sql.join(
-          definitionColumns.map(([name, type]) => sql`${value(name)}::${sql.raw(type)}`),
-          sql`, `,
-        )}, ${value('isPaused')}::boolean, ${value('next')}::bigint, 0, 0, ${value('now')}::bigint, ${value('now')}::bigint)
+        values (${value('id')}, ${definitionPlaceholders(withQueue)}, ${value('isPaused')}::boolean, ${value('next')}::bigint, 0, 0, ${value('now')}::bigint, ${value('now')}::bigint)
         on conflict (schedule_id) do nothing returning schedule_id`,
       ([stored]) => textCell(stored),
     );
@@ -59,7 +69,7 @@ export class DrizzleScheduleStore implements ScheduleStore {
   async find(id: string): Promise<StoredSchedule | undefined> {
     const statement = this.statement(
       'find',
-      (table) => sql`select ${scheduleColumns} from ${table} where schedule_id = ${value('id')}`,
+      (table) => sql`select ${scheduleColumns(this.ctx)} from ${table} s where s.schedule_id = ${value('id')}`,
       scheduleOf,
     );
     const [schedule] = await this.guarded('get_schedule', () =>
@@ -71,7 +81,7 @@ export class DrizzleScheduleStore implements ScheduleStore {
   list(): Promise<StoredSchedule[]> {
     const statement = this.statement(
       'list',
-      (table) => sql`select ${scheduleColumns} from ${table} order by schedule_id collate "C"`,
+      (table) => sql`select ${scheduleColumns(this.ctx)} from ${table} s order by s.schedule_id collate "C"`,
       scheduleOf,
     );
     return this.guarded('list_schedules', () => readStatement(this.ctx, 'list_schedules', statement));
@@ -80,7 +90,7 @@ export class DrizzleScheduleStore implements ScheduleStore {
   async change(id: string, change: ChangeSchedule): Promise<readonly string[] | undefined> {
     const statement = this.statement(
       'lock',
-      (table) => sql`select ${scheduleColumns} from ${table} where schedule_id = ${value('id')} for update`,
+      (table) => sql`select ${scheduleColumns(this.ctx)} from ${table} s where s.schedule_id = ${value('id')} for update`,
       scheduleOf,
     );
     // The caller's own refusal is no failure of the store, and goes out as it is.
@@ -98,6 +108,9 @@ export class DrizzleScheduleStore implements ScheduleStore {
         const [stored] = await tx.run(statement, { id });
         if (!stored) return undefined;
         const decision = decide(stored, { nowMs, isLastRunning: await this.isRunning(tx, stored) });
+        const isIn = await this.enqueue(tx, stored, decision, nowMs);
+        // Nothing of it stays: whoever starts by hand is told.
+        if (!isIn) throw ProviderError.permanent('change_schedule', noQueueText(decision.definition ?? stored));
         return this.carryOut(tx, stored, decision, nowMs);
       }),
     ).catch((error: unknown) => {
@@ -130,8 +143,8 @@ export class DrizzleScheduleStore implements ScheduleStore {
     if (before === null || before > this.ctx.clock.nowMs()) return { started: [], nextFireMs: before };
     const due = this.statement(
       'due',
-      (table) => sql`select ${scheduleColumns} from ${table} where next_fire_ms <= ${value('now')}::bigint
-        order by next_fire_ms limit ${sql.raw(String(BATCH))} for update skip locked`,
+      (table) => sql`select ${scheduleColumns(this.ctx)} from ${table} s where s.next_fire_ms <= ${value('now')}::bigint
+        order by s.next_fire_ms limit ${sql.raw(String(BATCH))} for update skip locked`,
       scheduleOf,
     );
     const fired = await this.guarded(operation, () =>
@@ -139,7 +152,8 @@ export class DrizzleScheduleStore implements ScheduleStore {
         const started: string[] = [];
         for (const stored of await tx.run(due, { now: nowMs })) {
           const decision = decide(stored, { nowMs, isLastRunning: await this.isRunning(tx, stored) });
-          started.push(...(await this.carryOut(tx, stored, decision, nowMs)));
+          const isIn = await this.enqueue(tx, stored, decision, nowMs);
+          started.push(...(await this.carryOut(tx, stored, isIn ? decision : withoutQueue(stored), nowMs)));
         }
         const [next = null] = await tx.run(this.nextStatement());
         return { started, nextFireMs: next };
@@ -167,15 +181,43 @@ export class DrizzleScheduleStore implements ScheduleStore {
   }
 
   /** Only a schedule that cares is asked about. */
-  private async isRunning(tx: Transaction, { overlap, lastInstance }: StoredSchedule): Promise<boolean> {
+  private async isRunning(tx: Transaction, { overlap, lastInstance, queue }: StoredSchedule): Promise<boolean> {
     if (overlap !== 'skip' || lastInstance === null) return false;
+    const looksAtQueues = queue !== null || this.ctx.startQueues.present;
     const statement = this.statement(
-      'running',
-      () => sql`select ${isRunning(this.ctx, sql`${value('instance')}::text`)}`,
+      `running${looksAtQueues ? ' or waiting' : ''}`,
+      () => sql`select ${isRunning(this.ctx, sql`${value('instance')}::text`)} ${
+        looksAtQueues
+          ? sql`or exists (select from ${this.ctx.ownTables.queuedStarts} q
+              where q.instance_id = ${value('instance')}::text and ${isWaitingInstance('q')})`
+          : sql``
+      }`,
       ([running]) => booleanCell(running),
     );
     const [running = false] = await tx.run(statement, { instance: lastInstance });
     return running;
+  }
+
+  /**
+   * The messages of a decision, into the start queue of the schedule or past queues. One that
+   * is there already stays as it is: a fire that is repeated is none.
+   * @returns `false` when the queue is not there; then nothing was enqueued
+   */
+  private async enqueue(
+    tx: Transaction,
+    stored: StoredSchedule,
+    { starts, definition = stored }: ReturnType<ChangeSchedule>,
+    nowMs: Ms,
+  ): Promise<boolean> {
+    if (starts.length === 0) return true;
+    const { queue, key, priority } = definition;
+    if (queue === null) {
+      const insert = this.ctx.statement('enqueue: orchestrator', () => insertIntoOrchestratorQueue(this.ctx), noRow);
+      await tx.run(insert, orchestratorRows(starts.map((item) => orchestratorRow(item)), nowMs));
+      return true;
+    }
+    const rows = starts.map((item) => startRow({ item, queue, key, priority }));
+    return !(await storeStarts(this.ctx, tx, rows, nowMs)).includes('unknownQueue');
   }
 
   private async carryOut(
@@ -184,12 +226,10 @@ export class DrizzleScheduleStore implements ScheduleStore {
     { starts, after, overlaps, definition = stored }: ReturnType<ChangeSchedule>,
     nowMs: Ms,
   ): Promise<readonly string[]> {
+    const withQueue = definition.queue !== null || stored.queue !== null;
     const update = this.statement(
-      'update',
-      (table) => sql`update ${table} set ${sql.join(
-        definitionColumns.map(([name, type]) => sql`${sql.raw(name)} = ${value(name)}::${sql.raw(type)}`),
-        sql`, `,
-      )}, is_paused = ${value('isPaused')}::boolean, problem = ${value('problem')}::text,
+      `update${withQueue ? ' with queue' : ''}`,
+      (table) => sql`update ${table} set ${definitionAssignments(withQueue)}, is_paused = ${value('isPaused')}::boolean, problem = ${value('problem')}::text,
         next_fire_ms = ${value('next')}::bigint, last_fire_ms = ${value('last')}::bigint,
         last_instance = ${value('lastInstance')}::text, fired_count = fired_count + ${value('fired')}::bigint,
         overlap_count = overlap_count + ${value('overlaps')}::bigint, updated_ms = ${value('now')}::bigint
@@ -208,10 +248,6 @@ export class DrizzleScheduleStore implements ScheduleStore {
       overlaps,
       now: nowMs,
     });
-    if (starts.length > 0) {
-      const insert = this.ctx.statement('enqueue: orchestrator', () => insertIntoOrchestratorQueue(this.ctx), noRow);
-      await tx.run(insert, orchestratorRows(starts.map((item) => orchestratorRow(item)), nowMs));
-    }
     return starts.map(({ instance }) => instance);
   }
 
@@ -221,6 +257,7 @@ export class DrizzleScheduleStore implements ScheduleStore {
 
   private woken(started: readonly string[]): void {
     if (started.length > 0) this.ctx.wake('orchestrator');
+    if (started.length > 0 && this.ctx.startQueues.present) this.ctx.wake('startQueues');
   }
 
   private statement<Row>(
@@ -235,7 +272,21 @@ export class DrizzleScheduleStore implements ScheduleStore {
     try {
       return await work();
     } catch (error) {
+      if (isMissingColumn(error)) throw missingMigration(operation, this.ctx, QUEUE_MIGRATION, 'schedules with a start queue');
       throw isMissingTable(error) ? missingTable(operation, this.ctx, 'ddz_schedules') : error;
     }
   }
+}
+
+/** Of a schedule that is due and whose queue is not there: it is paused, as one that is not understood. */
+function withoutQueue(stored: StoredSchedule): ScheduleDecision {
+  return {
+    starts: [],
+    overlaps: 0,
+    after: { ...stored, isPaused: true, nextFireMs: null, problem: noQueueText(stored) },
+  };
+}
+
+function noQueueText({ queue }: Pick<ScheduleDefinition, 'queue'>): string {
+  return `there is no start queue '${String(queue)}': create it by client.startQueues.create`;
 }

@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { utf8Length } from '../../../base/text.js';
 import { encodeWorkItem } from '../../../wire/work-item.js';
-import type { Result } from '../../provider.js';
+import type { Ms, Result } from '../../provider.js';
 import type { QueuedStart, QueueStartOutcome } from '../../start-queues.js';
 import type { ProviderContext } from '../context.js';
-import type { SqlValues } from '../executor.js';
+import type { SqlValues, Transaction } from '../executor.js';
 import { isRunning, isStarted } from '../operations/is-running.js';
 import { refuseOrchestratorItem } from '../operations/refusal.js';
 import { done, failed, settleAccepted } from '../operations/settle-batch.js';
@@ -15,7 +15,7 @@ import { holdsSlotInstance, value } from './queue-rows.js';
 export const QUEUE_START = 'queue_start';
 
 /** A start as it will be stored. */
-interface StartRow {
+export interface StartRow {
   readonly start: QueuedStart;
   readonly text: string;
 }
@@ -33,20 +33,31 @@ export async function enqueueStarts(
     },
     sizeOf: ({ text }) => utf8Length(text),
     run: async (rows) => {
-      const answers = await inTransaction(ctx, QUEUE_START, async (tx, nowMs) => {
-        const values = startRowValues(ctx, rows, nowMs);
-        const [, , found] = await Promise.all([
-          tx.run(lockStarts(ctx), values),
-          tx.run(freeEndedOf(ctx), values),
-          tx.runLast(insertStarts(ctx), values),
-        ]);
-        return found;
-      });
-      return outcomesOf(rows, answers).map((outcome) => done(outcome));
+      const outcomes = await inTransaction(ctx, QUEUE_START, (tx, nowMs) =>
+        storeStarts(ctx, tx, rows, nowMs, { isLast: true }),
+      );
+      return outcomes.map((outcome) => done(outcome));
     },
   });
   if (results.some((result) => result.ok && result.value === 'queued')) ctx.wake('startQueues');
   return results;
+}
+
+/** Stores starts as a part of a transaction; `isLast`: as the end of it. */
+export async function storeStarts(
+  ctx: ProviderContext,
+  tx: Transaction,
+  rows: readonly StartRow[],
+  nowMs: Ms,
+  { isLast = false } = {},
+): Promise<QueueStartOutcome[]> {
+  const values = startRowValues(ctx, rows, nowMs);
+  const [, , answers] = await Promise.all([
+    tx.run(lockStarts(ctx), values),
+    tx.run(freeEndedOf(ctx), values),
+    isLast ? tx.runLast(insertStarts(ctx), values) : tx.run(insertStarts(ctx), values),
+  ]);
+  return outcomesOf(rows, answers);
 }
 
 export function startRow(start: QueuedStart): StartRow {

@@ -106,6 +106,6 @@ export async function guarded<T>(operation: string, ctx: ProviderContext, work: 
   } catch (error) {
     if (!isMissingTable(error)) throw error;
     ctx.startQueues.present = false;
-    throw missingTable(operation, ctx, 'ddz_start_queues');
+    throw missingTable(operation, ctx, 'ddz_start_queues (of migration 0003_start_queues)');
   }
 }

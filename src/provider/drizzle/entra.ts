@@ -1,9 +1,13 @@
-import { systemHostClock } from '../../base/clock.js';
+import { type HostClock, systemHostClock } from '../../base/clock.js';
 import { UnsupportedError } from '../provider-error.js';
 import type { Ms } from '../provider.js';
 
 const DEFAULT_AUDIENCE = 'https://ossrdbms-aad.database.windows.net/.default';
 const DEFAULT_REFRESH_MS: Ms = 300_000;
+/** How long a renewal is shared by those that ask meanwhile. */
+const RENEWAL_PATIENCE_MS: Ms = 30_000;
+/** Longer runs of letters and digits than any identifier in a message: GUIDs have 36, names of hosts have dots. */
+const SECRET = /[\w+/=~-]{40,}(?:\.[\w+/=~-]+)*/g;
 const IDENTITY_PACKAGE = '@azure/identity';
 
 interface AccessToken {
@@ -34,19 +38,73 @@ export interface PostgresEntraOptions {
   readonly credential?: TokenCredential | undefined;
 }
 
-/** Gives the password for each new connection: the token, renewed in time. @throws UnsupportedError */
-export async function entraPassword(options: PostgresEntraOptions): Promise<() => Promise<string>> {
+/** The credential gave no token that could be a password. Never has a token in its text. */
+export class EntraCredentialError extends Error {
+  override readonly name = 'EntraCredentialError';
+
+  constructor(reason: string) {
+    super(`the Entra credential gave no token: ${reason}`);
+  }
+}
+
+/**
+ * Gives the password for each new connection: the token, renewed in time, once for however
+ * many connections ask together. While a renewal fails the token serves until its end.
+ * @throws UnsupportedError without the package; the function throws an EntraCredentialError
+ */
+export async function entraPassword(
+  options: PostgresEntraOptions,
+  clock: HostClock = systemHostClock,
+): Promise<() => Promise<string>> {
   const { audience = DEFAULT_AUDIENCE, refreshIntervalMs = DEFAULT_REFRESH_MS } = options;
   const credential = options.credential ?? (await defaultCredential());
   let current: AccessToken | undefined;
-  return async () => {
-    if (!current || current.expiresOnTimestamp - refreshIntervalMs <= systemHostClock.nowMs()) {
-      const token = await credential.getToken(audience);
-      if (!token) throw new Error('the credential gave no token');
-      current = token;
-    }
-    return current.token;
+  let renewal: { readonly token: Promise<AccessToken>; readonly beganAtMs: Ms } | undefined;
+
+  const renewed = (): Promise<AccessToken> => {
+    const beganAtMs = clock.monotonicMs();
+    // One that hangs does not keep later connections from asking anew.
+    if (renewal && beganAtMs - renewal.beganAtMs < RENEWAL_PATIENCE_MS) return renewal.token;
+    const token = askForToken(credential, audience);
+    const own = (renewal = { token, beganAtMs });
+    const settled = () => {
+      if (renewal === own) renewal = undefined;
+    };
+    token.then((fresh) => (current = fresh)).then(settled, settled);
+    return token;
   };
+
+  return async () => {
+    const held = current;
+    if (held && held.expiresOnTimestamp - refreshIntervalMs > clock.nowMs()) return held.token;
+    try {
+      return (await renewed()).token;
+    } catch (error) {
+      if (held && held.expiresOnTimestamp > clock.nowMs()) return held.token;
+      throw error;
+    }
+  };
+}
+
+async function askForToken(credential: TokenCredential, audience: string): Promise<AccessToken> {
+  let given: Partial<AccessToken> | null;
+  try {
+    given = await credential.getToken(audience);
+  } catch (error) {
+    throw new EntraCredentialError(withoutTokens(error));
+  }
+  const { token, expiresOnTimestamp } = given ?? {};
+  if (typeof token !== 'string' || token === '') {
+    throw new EntraCredentialError(`expected { token, expiresOnTimestamp }, got ${given ? 'one without a token' : 'nothing'}`);
+  }
+  // Without an end that can be told it serves for this connection alone.
+  return { token, expiresOnTimestamp: Number.isFinite(expiresOnTimestamp) ? (expiresOnTimestamp as Ms) : 0 };
+}
+
+/** What a credential says of its failure, without what could be a token, a secret or an assertion in it. */
+function withoutTokens(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  return `${error.name}: ${error.message.replace(SECRET, '[redacted]')}`;
 }
 
 interface IdentityPackage {

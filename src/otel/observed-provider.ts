@@ -7,13 +7,14 @@ import type {
   TransactionScope,
 } from '../provider/provider.js';
 import type { Instruments } from './instruments.js';
+import type { InstrumentSource } from './silence.js';
 
 /** What a call of the store is observed with. */
 export interface ProviderObserver {
   readonly tracer: Tracer;
   /** Nobody gets spans. */
   readonly isSilent: () => boolean;
-  readonly instruments: Instruments;
+  readonly instruments: InstrumentSource;
   /** The span of a turn that is being acknowledged, by lock token. */
   readonly turnSpan: (lockToken: string) => SpanContext | undefined;
   readonly scope: (scope: TransactionScope) => TransactionScope;
@@ -59,35 +60,53 @@ type AnyCall = (...parameters: unknown[]) => Promise<unknown>;
 
 /** The same store; its operations make spans `duroxide.<operation>` and metrics. */
 export function observedProvider(provider: Provider, observer: ProviderObserver): Provider {
+  // The clock alone is read several times for each message: what is handed out is made once.
+  const made = new Map<PropertyKey, { readonly value: unknown; readonly method: unknown }>();
   return new Proxy(provider, {
     get(target, property) {
       const value: unknown = Reflect.get(target, property, target);
       if (typeof value !== 'function') return value;
-      const method = (value as AnyCall).bind(target);
-      if (property === 'within') return (tx: unknown) => observer.scope(target.within(tx));
-      const operation = OPERATIONS[property as keyof Provider];
-      return operation
-        ? (...parameters: unknown[]) => observed(observer, String(property), operation, parameters, method)
-        : method;
+      const known = made.get(property);
+      if (known?.value === value) return known.method;
+      const method = observedMethod(target, observer, property, (value as AnyCall).bind(target));
+      made.set(property, { value, method });
+      return method;
     },
   });
 }
 
+function observedMethod(target: Provider, observer: ProviderObserver, property: PropertyKey, method: AnyCall): unknown {
+  if (property === 'within') return (tx: unknown) => observer.scope(target.within(tx));
+  const operation = OPERATIONS[property as keyof Provider];
+  if (!operation) return method;
+  return (...parameters: unknown[]) => {
+    const instruments = observer.instruments.current();
+    // Nobody measures and nobody gets spans: the call is as it was.
+    if (!instruments && observer.isSilent()) return method(...parameters);
+    return observed(observer, instruments, { name: String(property), operation, parameters, method });
+  };
+}
+
+interface Call {
+  readonly name: string;
+  readonly operation: Operation;
+  readonly parameters: unknown[];
+  readonly method: AnyCall;
+}
+
 async function observed(
   observer: ProviderObserver,
-  name: string,
-  operation: Operation,
-  parameters: unknown[],
-  method: AnyCall,
+  instruments: Instruments | undefined,
+  { name, operation, parameters, method }: Call,
 ): Promise<unknown> {
-  const { tracer, instruments } = observer;
+  const { tracer } = observer;
   const attributes = { 'duroxide.operation': name };
   const startTime = Date.now();
   const began = performance.now();
   const end = (size: number | undefined, error?: unknown) => {
-    instruments.operationDuration.record(performance.now() - began, attributes);
-    if (error !== undefined) instruments.operationErrors.add(1, attributes);
-    if (size !== undefined && size > 0) instruments.batchSize.record(size, attributes);
+    instruments?.operationDuration.record(performance.now() - began, attributes);
+    if (error !== undefined) instruments?.operationErrors.add(1, attributes);
+    if (size !== undefined && size > 0) instruments?.batchSize.record(size, attributes);
     if (observer.isSilent() || (operation.isPoll && error === undefined && (size ?? 0) === 0)) return;
     // Made when it is known to be worth it; a batch belongs to all of its turns, and to none of them.
     const span = tracer.startSpan(`duroxide.${name}`, {
@@ -103,7 +122,7 @@ async function observed(
     const answer = await method(...parameters);
     const elements: unknown = operation.batch === 'answer' ? elementsOf(answer) : parameters[0];
     end(operation.batch && Array.isArray(elements) ? elements.length : undefined);
-    count(instruments, operation, answer);
+    if (instruments) count(instruments, operation, answer);
     return answer;
   } catch (error) {
     end(undefined, error ?? 'unknown');
@@ -116,7 +135,8 @@ function elementsOf(answer: unknown): unknown {
 }
 
 function count(instruments: Instruments, { renews }: Operation, answer: unknown): void {
-  const { lost } = answer as Partial<FetchedOrchestrationItems>;
+  // Some operations answer null: no status, no value.
+  const { lost } = (answer ?? {}) as Partial<FetchedOrchestrationItems>;
   if (typeof lost === 'number' && lost > 0) instruments.lostCandidates.add(lost);
   if (!renews) return;
   const results = answer as readonly Result[];

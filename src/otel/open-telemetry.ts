@@ -1,7 +1,6 @@
 import {
   context,
   type Meter,
-  metrics,
   type Span,
   type SpanContext,
   SpanKind,
@@ -14,9 +13,9 @@ import type { AckOrchestrationItem, Provider, TransactionScope } from '../provid
 import type { QueuedStart, QueueStartOutcome } from '../provider/start-queues.js';
 import type { ActivityEnd, ActivityFacts, ObservedTurn, Telemetry, TurnFacts } from '../provider/telemetry.js';
 import { targetInstance, type WorkItem } from '../wire/work-item.js';
-import { type Instruments, makeInstruments } from './instruments.js';
+import type { Instruments } from './instruments.js';
 import { observedProvider, reasonOf } from './observed-provider.js';
-import { isSilent } from './silence.js';
+import { GivenInstruments, GlobalInstruments, type InstrumentSource, isSilent } from './silence.js';
 import { traceparentOf, withTraceparent } from './traceparent.js';
 
 export interface OpenTelemetryOptions {
@@ -31,6 +30,9 @@ const MAX_REMEMBERED = 10_000;
 
 const NAME = 'duroxide-drizzle';
 
+/** A turn that nobody hears of. */
+const UNOBSERVED: ObservedTurn = { run: (code) => code(), stamp: (ack) => ack, end: () => {} };
+
 /**
  * Spans and metrics by `@opentelemetry/api`, for the option `telemetry` of clients and
  * runtimes; one may serve all of them.
@@ -44,7 +46,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   const { tracer } = options;
   return new OpenTelemetry(
     tracer ?? trace.getTracer(NAME, PACKAGE_VERSION),
-    makeInstruments(options.meter ?? metrics.getMeter(NAME, PACKAGE_VERSION)),
+    options.meter ? new GivenInstruments(options.meter) : new GlobalInstruments(NAME, PACKAGE_VERSION),
     tracer ? () => false : () => isSilent(NAME),
   );
 }
@@ -56,7 +58,7 @@ class OpenTelemetry implements Telemetry {
 
   constructor(
     private readonly tracer: Tracer,
-    private readonly instruments: Instruments,
+    private readonly instruments: InstrumentSource,
     /** Nobody gets spans: they are left out, and the metrics stay. */
     private readonly isSilent: () => boolean,
   ) {}
@@ -90,19 +92,11 @@ class OpenTelemetry implements Telemetry {
 
   turn(facts: TurnFacts): ObservedTurn {
     const { instance, executionId, orchestration, isWarm, lockToken } = facts;
-    const { instruments } = this;
-    const beganAt = performance.now();
-    instruments.cacheLookups.add(1, { result: isWarm ? 'hit' : 'miss' });
-    if (facts.attempt > 1) instruments.retries.add(1, { kind: 'turn' });
-    const measure = (outcome: string) => {
-      const attributes = { orchestration, outcome, warm: isWarm };
-      instruments.turns.add(1, attributes);
-      instruments.turnDuration.record(performance.now() - beganAt, attributes);
-    };
+    const measure = this.measuredTurn(facts);
     const key = `${executionId}:${instance}`;
-    const traced = facts.trace ?? this.traces.get(key);
+    const traced = facts.trace ?? (this.traces.size > 0 ? this.traces.get(key) : undefined);
     // The trace of somebody else goes on through a process without an SDK.
-    if (traced === undefined && this.isSilent()) return { run: (code) => code(), stamp: (ack) => ack, end: measure };
+    if (traced === undefined && this.isSilent()) return measure ? { ...UNOBSERVED, end: measure } : UNOBSERVED;
     const parent = withTraceparent(context.active(), traced);
     const span = this.tracer.startSpan(
       `duroxide.turn ${orchestration}`,
@@ -128,7 +122,7 @@ class OpenTelemetry implements Telemetry {
       end: (outcome, error) => {
         this.turnSpans.delete(lockToken);
         if (outcome !== 'continued') this.traces.delete(key);
-        measure(outcome);
+        measure?.(outcome);
         span.setAttribute('duroxide.outcome', outcome);
         if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: reasonOf(error) });
         span.end();
@@ -136,17 +130,34 @@ class OpenTelemetry implements Telemetry {
     };
   }
 
+  /** Counts a turn; returns what is told of its end. `undefined`: nobody measures. */
+  private measuredTurn({ orchestration, isWarm, attempt }: TurnFacts): ((outcome: string) => void) | undefined {
+    const instruments = this.instruments.current();
+    if (!instruments) return undefined;
+    const beganAt = performance.now();
+    instruments.cacheLookups.add(1, { result: isWarm ? 'hit' : 'miss' });
+    if (attempt > 1) instruments.retries.add(1, { kind: 'turn' });
+    return (outcome) => {
+      const attributes = { orchestration, outcome, warm: isWarm };
+      instruments.turns.add(1, attributes);
+      instruments.turnDuration.record(performance.now() - beganAt, attributes);
+    };
+  }
+
   activity<T>(facts: ActivityFacts, run: () => T | Promise<T>, endOf: (result: T) => ActivityEnd): T | Promise<T> {
     const { activity, orchestration, instance } = facts;
+    const instruments = this.instruments.current();
+    const isSilentHere = facts.trace === undefined && this.isSilent();
+    if (!instruments && isSilentHere) return run();
     const beganAt = performance.now();
-    if (facts.attempt > 1) this.instruments.retries.add(1, { kind: 'activity' });
+    if (facts.attempt > 1) instruments?.retries.add(1, { kind: 'activity' });
     const measured = (result: T): ActivityEnd => {
       const outcome = endOf(result);
-      this.instruments.activities.add(1, { activity, outcome });
-      this.instruments.activityDuration.record(performance.now() - beganAt, { activity, outcome });
+      instruments?.activities.add(1, { activity, outcome });
+      instruments?.activityDuration.record(performance.now() - beganAt, { activity, outcome });
       return outcome;
     };
-    if (facts.trace === undefined && this.isSilent()) return whenEnded(run(), measured);
+    if (isSilentHere) return whenEnded(run(), measured);
     const parent = withTraceparent(context.active(), facts.trace);
     const span = this.tracer.startSpan(
       `duroxide.activity ${activity}`,
@@ -173,32 +184,7 @@ class OpenTelemetry implements Telemetry {
   }
 
   watchQueues(provider: Provider): () => void {
-    const { queueDepth, queueAge } = this.instruments;
-    const depths = new Map<string, { readonly ready: number; readonly ageMs: number }>();
-    const read = async () => {
-      for (const { queue, ready, oldestAtMs } of await provider.asManagement().getQueueBacklogs()) {
-        const ageMs = oldestAtMs === null ? 0 : Math.max(0, provider.nowMs() - oldestAtMs);
-        depths.set(queue, { ready, ageMs });
-      }
-    };
-    // The reader of the depth asks for both; a store that does not answer leaves a gap in the series.
-    const depth = async (result: { observe(value: number, attributes: { queue: string }): void }) => {
-      depths.clear();
-      await read().catch((error: unknown) => {
-        this.instruments.operationErrors.add(1, { 'duroxide.operation': 'getQueueBacklogs', reason: reasonOf(error) });
-      });
-      for (const [queue, { ready }] of depths) result.observe(ready, { queue });
-    };
-    const age = async (result: { observe(value: number, attributes: { queue: string }): void }) => {
-      await read().catch(() => depths.clear());
-      for (const [queue, { ageMs }] of depths) result.observe(ageMs, { queue });
-    };
-    queueDepth.addCallback(depth);
-    queueAge.addCallback(age);
-    return () => {
-      queueDepth.removeCallback(depth);
-      queueAge.removeCallback(age);
-    };
+    return this.instruments.follow((instruments) => watchQueues(provider, instruments));
   }
 
   /** Calls of a client inside a transaction are not batched: each has its own span. */
@@ -237,6 +223,35 @@ class OpenTelemetry implements Telemetry {
     const oldest = this.traces.keys().next();
     if (this.traces.size > MAX_REMEMBERED && !oldest.done) this.traces.delete(oldest.value);
   }
+}
+
+/** Reports the backlog of both queues until the returned function is called. */
+function watchQueues(provider: Provider, { queueDepth, queueAge, operationErrors }: Instruments): () => void {
+  const depths = new Map<string, { readonly ready: number; readonly ageMs: number }>();
+  const read = async () => {
+    for (const { queue, ready, oldestAtMs } of await provider.asManagement().getQueueBacklogs()) {
+      const ageMs = oldestAtMs === null ? 0 : Math.max(0, provider.nowMs() - oldestAtMs);
+      depths.set(queue, { ready, ageMs });
+    }
+  };
+  // The reader of the depth asks for both; a store that does not answer leaves a gap in the series.
+  const depth = async (result: { observe(value: number, attributes: { queue: string }): void }) => {
+    depths.clear();
+    await read().catch((error: unknown) => {
+      operationErrors.add(1, { 'duroxide.operation': 'getQueueBacklogs', reason: reasonOf(error) });
+    });
+    for (const [queue, { ready }] of depths) result.observe(ready, { queue });
+  };
+  const age = async (result: { observe(value: number, attributes: { queue: string }): void }) => {
+    await read().catch(() => depths.clear());
+    for (const [queue, { ageMs }] of depths) result.observe(ageMs, { queue });
+  };
+  queueDepth.addCallback(depth);
+  queueAge.addCallback(age);
+  return () => {
+    queueDepth.removeCallback(depth);
+    queueAge.removeCallback(age);
+  };
 }
 
 /** The result as it was, after a look at it. */

@@ -65,6 +65,14 @@ const CASES: readonly (readonly [line: string, offered: readonly string[]])[] = 
   ['raise order-1 --sch', ['--schema']],
   ['stats --roo', []],
   ['cancel -y order-1 --rea', ['--reason']],
+  ['queues ', ['list', 'pause', 'resume']],
+  ['schedules tr', ['trigger']],
+  ['schedules create x Y --cr', ['--cron']],
+  ['schedules create x Y --overlap ', ['allow', 'skip']],
+  ['schedules pause --cr', []],
+  ['schedules show x --fu', ['--full']],
+  ['--schema s schedules --jso', ['--json']],
+  ['schedules --schema s trigger x --wa', ['--wait']],
 ];
 
 const isThere = async (shell: string) =>

@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import type { ArgumentText, OptionText, ProgramText, ValueKind } from '../completion/program-text.js';
+import type { ArgumentText, CommandText, OptionText, ProgramText, ValueKind } from '../completion/program-text.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 
@@ -26,13 +26,20 @@ function described(program: Command): ProgramText {
   return {
     name: program.name(),
     options: [...optionsOf(program), HELP],
-    commands: program.commands.map((command) => ({
-      name: command.name(),
-      description: command.description(),
-      // What is behind a subcommand is not told apart: all of their options are offered.
-      options: distinct([command, ...command.commands].flatMap(optionsOf)),
-      arguments: argumentsOf(command),
-    })),
+    commands: program.commands.map(commandOf),
+  };
+}
+
+function commandOf(command: Command): CommandText {
+  const commands = command.commands.map(commandOf);
+  // Said without a word, it is the first of its own, which are declared so.
+  const [byDefault] = commands;
+  return {
+    name: command.name(),
+    description: command.description(),
+    options: [...optionsOf(command), ...(byDefault?.options ?? [])],
+    arguments: argumentsOf(command),
+    commands,
   };
 }
 
@@ -44,10 +51,6 @@ function argumentsOf(command: Command): ArgumentText[] {
     const name = argument.name();
     return { name, kind: argument.argChoices ?? kindOf(name), isList: argument.variadic };
   });
-}
-
-function distinct(options: readonly OptionText[]): OptionText[] {
-  return [...new Map(options.map((option) => [option.flags.join(), option])).values()];
 }
 
 function optionsOf(command: Command): OptionText[] {

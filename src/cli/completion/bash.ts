@@ -1,10 +1,19 @@
-import { type CommandText, flagsWithValue, type OptionText, type ProgramText, type ValueKind } from './program-text.js';
+import {
+  allCommands,
+  type CommandPath,
+  flagsWithValue,
+  type OptionText,
+  type ProgramText,
+  type ValueKind,
+} from './program-text.js';
 
 /** For bash 3.2 and later, without the package bash-completion. */
 export function bashScript(program: ProgramText): string {
   const { name, options, commands } = program;
   const flags = (list: readonly OptionText[]) => list.flatMap((option) => option.flags).join(' ');
   const names = commands.map((command) => command.name);
+  const paths = allCommands(program);
+  const behind = paths.filter(({ path }) => path.length > 1).map(({ path }) => quoted(path));
   return `# ${name} completion bash: source it, or put it into ~/.local/share/bash-completion/completions/${name}
 _duroxide_drizzle() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
@@ -17,18 +26,23 @@ _duroxide_drizzle() {
     word="\${COMP_WORDS[i]}"
     if [ "$value" = 1 ] && [ "$word" != "=" ]; then value=0; continue; fi
     case "$word" in
-      ${flagsWithValue(program).join('|')}) value=1 ;;
-      ${names.join('|')}) [ -n "$command" ] || command="$word" ;;
+      ${flagsWithValue(program).join('|')}) value=1; continue ;;
+      -*) continue ;;
     esac
+    if [ -z "$command" ]; then
+      case "$word" in ${names.join('|')}) command="$word" ;; esac
+    else
+      case "$command $word" in ${behind.join('|')}) command="$command $word" ;; esac
+    fi
   done
   if [ "$value" = 1 ]; then
     case "$command:$previous" in
-${[...options.flatMap((option) => valueCase('*', option)), ...commands.flatMap((command) => command.options.flatMap((option) => valueCase(command.name, option)))].join('\n')}
+${[...options.flatMap((option) => valueCase('*', option)), ...paths.flatMap(({ path, command }) => command.options.flatMap((option) => valueCase(quoted(path), option)))].join('\n')}
     esac
   else
     case "$command" in
       "") words="${names.join(' ')}"; flags="${flags(options)}" ;;
-${commands.map((command) => commandCase(command, flags([...command.options, ...options]))).join('\n')}
+${paths.map((one) => commandCase(one, flags([...one.command.options, ...options]))).join('\n')}
     esac
     case "$current" in -*) words="$flags"; files="" ;; esac
   fi
@@ -48,9 +62,14 @@ function valueCase(command: string, { flags, value }: OptionText): string[] {
   return [`      ${flags.map((flag) => `${command}:${flag}`).join('|')}) ${suggestion(value.kind)} ;;`];
 }
 
-function commandCase({ name, arguments: given }: CommandText, flags: string): string {
-  const kind = given.find((argument) => argument.kind !== 'unknown')?.kind;
-  return `      ${name}) ${kind === undefined ? '' : `${suggestion(kind)}; `}flags="${flags}" ;;`;
+function commandCase({ path, command }: CommandPath, flags: string): string {
+  const kind = command.arguments.find((argument) => argument.kind !== 'unknown')?.kind;
+  return `      ${quoted(path)}) ${kind === undefined ? '' : `${suggestion(kind)}; `}flags="${flags}" ;;`;
+}
+
+/** As a pattern of `case`. */
+function quoted(path: readonly string[]): string {
+  return path.length === 1 ? path.join('') : `"${path.join(' ')}"`;
 }
 
 function suggestion(kind: ValueKind): string {

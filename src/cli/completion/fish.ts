@@ -1,13 +1,13 @@
-import { flagsWithValue, type OptionText, type ProgramText, type ValueKind } from './program-text.js';
+import { allCommands, flagsWithValue, type OptionText, type ProgramText, type ValueKind } from './program-text.js';
 
 export function fishScript(program: ProgramText): string {
   const { name, options, commands } = program;
   const complete = `complete -c ${name}`;
   return `# ${name} completion fish: put it into ~/.config/fish/completions/${name}.fish
 
-# Whether the command is one of these; without arguments: whether there is none yet.
+# Whether the words of the command begin so; without arguments: whether there is none yet. An empty word: none yet.
 function __duroxide_drizzle_at
-    set -l command ''
+    set -l command
     set -l value 0
     for word in (commandline -opc)[2..-1]
         if test $value = 1
@@ -19,23 +19,26 @@ function __duroxide_drizzle_at
                 set value 1
             case '-*'
             case '*'
-                set command $word
-                break
+                set -a command $word
         end
     end
-    if test (count $argv) = 0
-        test -z "$command"
-    else
-        contains -- "$command" $argv
+    switch (count $argv)
+        case 0
+            test (count $command) = 0
+        case 1
+            test "$command[1]" = "$argv[1]"
+        case '*'
+            test "$command[1]" = "$argv[1]"; and test "$command[2]" = "$argv[2]"
     end
 end
 
 ${complete} -f
 ${commands.map((command) => `${complete} -n __duroxide_drizzle_at -a ${command.name} -d ${quoted(command.description)}`).join('\n')}
 ${options.map((option) => `${complete} ${optionText(option)}`).join('\n')}
-${commands
-  .flatMap((command) => {
-    const at = `${complete} -n "__duroxide_drizzle_at ${command.name}"`;
+${allCommands(program)
+  .flatMap(({ path, command }) => {
+    const words = command.commands.length > 0 ? [...path, "''"] : path;
+    const at = `${complete} -n "__duroxide_drizzle_at ${words.join(' ')}"`;
     const [known] = command.arguments.filter(({ kind }) => kind !== 'unknown');
     return [
       ...(known === undefined ? [] : [`${at} ${suggestion(known.kind)}`]),

@@ -27,6 +27,8 @@ export interface CommandText {
   readonly description: string;
   readonly options: readonly OptionText[];
   readonly arguments: readonly ArgumentText[];
+  /** Commands of its own; those that it has are what its first argument says, and its options are of the one that is the default. */
+  readonly commands: readonly CommandText[];
 }
 
 /** What a completion script knows of the program. */
@@ -37,8 +39,22 @@ export interface ProgramText {
   readonly commands: readonly CommandText[];
 }
 
+/** A command with those behind it, each with the words that lead to it. */
+export interface CommandPath {
+  readonly path: readonly string[];
+  readonly command: CommandText;
+}
+
+/** All commands, those behind others too. */
+export function allCommands({ commands }: Pick<ProgramText, 'commands'>): CommandPath[] {
+  return commands.flatMap((command) => [
+    { path: [command.name], command },
+    ...command.commands.map((one) => ({ path: [command.name, one.name], command: one })),
+  ]);
+}
+
 /** All flags behind which a value follows. */
-export function flagsWithValue({ options, commands }: ProgramText): string[] {
-  const all = [...options, ...commands.flatMap((command) => command.options)];
+export function flagsWithValue(program: ProgramText): string[] {
+  const all = [...program.options, ...allCommands(program).flatMap(({ command }) => command.options)];
   return [...new Set(all.filter(({ value }) => value !== undefined).flatMap(({ flags }) => flags))];
 }

@@ -30,9 +30,19 @@ if [ "$funcstack[1]" = "_${name}" ]; then _duroxide_drizzle "$@"; else compdef _
 `;
 }
 
-function commandCase({ name, options, arguments: given }: CommandText): string {
-  const specs = [...options.map(optionSpec), ...given.map(argumentSpec)];
-  return `        ${name}) _arguments $everywhere ${specs.join(' ')} ;;`;
+function commandCase(command: CommandText): string {
+  if (command.commands.length === 0) return `        ${command.name}) ${argumentsOf(command)} ;;`;
+  const own = command.options.map(optionSpec);
+  const names = quoted(`(-)1:command:(${command.commands.map(({ name }) => name).join(' ')})`);
+  return `        ${command.name})
+          _arguments -C $everywhere ${[...own, names].join(' ')} '*::argument:->behind' && return
+          case $words[1] in
+${command.commands.map((one) => `            ${one.name}) ${argumentsOf(one)} ;;`).join('\n')}
+          esac ;;`;
+}
+
+function argumentsOf({ options, arguments: given }: CommandText): string {
+  return `_arguments $everywhere ${[...options.map(optionSpec), ...given.map(argumentSpec)].join(' ')}`;
 }
 
 function optionSpec({ flags, description, value }: OptionText): string {

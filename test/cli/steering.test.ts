@@ -207,6 +207,11 @@ test('prune shows and deletes old executions by the rule that it is given', asyn
     dryRun: true,
     instances: [{ instanceId: 'counting', executions: [1, 2] }],
   });
+  expect(await json('prune', 'counting', '--completed-before', '1h', '--dry-run')).toMatchObject({ instances: [] });
+  expect(await json('prune', 'counting', '--completed-before', '0s', '--dry-run')).toMatchObject({
+    // The current one runs.
+    instances: [{ instanceId: 'counting', executions: [1, 2, 3] }],
+  });
   const unasked = await at('prune', 'counting', '--keep-last', '2');
   expect(unasked).toMatchObject({ code: 4, stdout: '  counting  2 executions (1 to 2)\n' });
   expect(await json('prune', '--all', '--keep-last', '2', '--yes')).toMatchObject({ executionsDeleted: 2 });

@@ -1,4 +1,4 @@
-import type { ExecutionInfo, PruneOptions } from '../../provider/admin.js';
+import type { PruneOptions } from '../../provider/admin.js';
 import type { Candidate, Selection } from '../candidates.js';
 import { confirm } from '../confirm.js';
 import type { CliContext } from '../context.js';
@@ -37,6 +37,9 @@ export const pruneCommand: DefineCommand = (program, act) => {
 
 /** Instances that are named before the question. */
 const LISTED = 20;
+
+/** Instances whose executions are asked for together. */
+const ASKED_TOGETHER = 100;
 
 interface Planned {
   readonly instanceId: string;
@@ -95,25 +98,23 @@ function preview({ print }: CliContext, plan: readonly Planned[]): void {
 /** What pruning would delete, by the very rule of the store. */
 async function planned(
   ctx: CliContext,
-  { admin }: Store,
+  store: Store,
   found: readonly Candidate[],
   options: PruneOptions,
 ): Promise<Planned[]> {
   const { prunable } = await import('../../provider/drizzle/admin/prune-executions.js');
+  const { storedExecutions } = await import('../stored-executions.js');
   return withProgress(ctx, { what: 'looking at executions', total: found.length }, async (progress) => {
     const plan: Planned[] = [];
-    for (const [index, { instanceId, currentExecutionId }] of found.entries()) {
+    for (let from = 0; from < found.length; from += ASKED_TOGETHER) {
       ctx.io.signal.throwIfAborted();
-      const infos: ExecutionInfo[] = [];
-      for (const executionId of await admin.listExecutions(instanceId)) {
-        infos.push(await admin.getExecutionInfo(instanceId, executionId));
+      const instances = found.slice(from, from + ASKED_TOGETHER).map(({ instanceId }) => instanceId);
+      const stored = await storedExecutions(store, instances);
+      for (const instanceId of instances) {
+        const executions = prunable(stored.get(instanceId) ?? [], options);
+        if (executions.length > 0) plan.push({ instanceId, executions });
       }
-      const executions = prunable(
-        infos.map((info) => ({ ...info, isCurrent: info.executionId === currentExecutionId })),
-        options,
-      );
-      if (executions.length > 0) plan.push({ instanceId, executions });
-      progress.to(index + 1);
+      progress.to(from + instances.length);
     }
     return plan;
   });

@@ -55,7 +55,8 @@ export function checkPruneOptions(operation: string, { keepLast, completedBefore
   throw ProviderError.permanent(operation, 'keepLast must be a whole number of 0 or more');
 }
 
-interface StoredExecution {
+/** @internal What decides whether an execution goes. */
+export interface StoredExecution {
   readonly executionId: number;
   readonly isCurrent: boolean;
   readonly status: string;

@@ -47,6 +47,12 @@ export class EntraCredentialError extends Error {
   }
 }
 
+/** The credential's error in `error` or its causes. */
+export function credentialErrorOf(error: unknown): EntraCredentialError | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) if (at instanceof EntraCredentialError) return at;
+  return undefined;
+}
+
 /**
  * Gives the password for each new connection: the token, renewed in time, once for however
  * many connections ask together. While a renewal fails the token serves until its end.

@@ -3,7 +3,7 @@ import { ProviderError } from '../provider-error.js';
 import { openPool, withRetriedConnect } from './connect.js';
 import { DrizzleProvider, openByUrl } from './drizzle-provider.js';
 import { serverErrorOf } from './drivers/connection-errors.js';
-import { entraPassword, type PostgresEntraOptions } from './entra.js';
+import { credentialErrorOf, entraPassword, type PostgresEntraOptions } from './entra.js';
 import { openProvider, type ProviderParts } from './open-provider.js';
 import type { ConnectOptions, DrizzleProviderOptions } from './options.js';
 import type { DrizzleDatabase } from './drivers/index.js';
@@ -136,8 +136,11 @@ function validUrl(databaseUrl: string): string {
   throw new RangeError('error with configuration: the connection URL must begin with postgres:// or postgresql://');
 }
 
-/** In native's words where there are some. */
-function detailOf(error: unknown): string {
+/** @internal Why connecting failed, in native's words where there are some. */
+export function detailOf(error: unknown): string {
+  // The pool has waited in vain for a connection, but that is not why.
+  const credential = credentialErrorOf(error);
+  if (credential) return credential.message;
   const fromServer = serverErrorOf(error);
   if (fromServer) return `error returned from database: ${fromServer.message}`;
   if (ProviderError.is(error) && error.retryable) {

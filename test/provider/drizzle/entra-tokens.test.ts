@@ -7,6 +7,7 @@ import { entraPassword, type TokenCredential } from '../../../src/provider/drizz
 import { connectionSettingsOf } from '../../../src/provider/drizzle/drivers/connection-settings.js';
 import { openClient } from '../../../src/provider/drizzle/lock-thread/open-client.js';
 import { PasswordLine } from '../../../src/provider/drizzle/lock-thread/password-line.js';
+import { detailOf } from '../../../src/provider/drizzle/postgres-provider.js';
 import { databaseUrl, dropSchema, uniqueSchema } from '../../support/database.js';
 import { PasswordGate } from '../../support/password-gate.js';
 import { waitFor } from '../../support/waiting.js';
@@ -147,6 +148,7 @@ describe('each new connection logs in with the token of that moment', () => {
     );
     expect(error).toMatchObject({ name: 'ProviderError', retryable: true });
     expect(error?.message).toContain('the Entra credential gave no token: Error: no luck with [redacted]');
+    expect(detailOf(error)).toBe('the Entra credential gave no token: Error: no luck with [redacted]');
     credential.failure = undefined;
     await waitFor('it recovers', async () => (await errorOf(provider.read('nobody'))) === undefined);
 

@@ -29,6 +29,10 @@ export interface ActivityRow {
   readonly item: WorkItemOf<'ActivityExecute'>;
   /** `waiting` for a slot, `running`, or being acknowledged or given back. */
   state: 'waiting' | 'running' | 'settling';
+  /** When it was locked, by the clock of the process. */
+  readonly takenAtMs: number;
+  /** Locked by the commit of a turn of this process. */
+  readonly isOwn: boolean;
 }
 
 /** One run of an activity: what its context answers from, and what the dispatcher keeps of it. */

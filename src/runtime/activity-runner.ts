@@ -27,6 +27,8 @@ export interface ActivityRunnerParts {
   readonly handlerOf: (activity: string) => ActivityHandler | undefined;
   /** A row that waited has got its slot. */
   readonly started: () => void;
+  /** A handler has answered, whatever becomes of it. */
+  readonly answered: (durationMs: number) => void;
   /** A handler ended, and its result is wanted. */
   readonly ended: (activity: ActivityRow, result: ActivityResult) => void;
   /** A transactional activity ended, and its row needs no acknowledgement. */
@@ -148,13 +150,18 @@ export class ActivityRunner {
       tag: item.tag ?? null,
       run,
     };
+    const startedAtMs = this.core.clock.nowMs();
     const perform = () => this.perform(run, handler, context);
     const { telemetry } = this.core.options;
     const result = this.parts.storage.run(run, () =>
       telemetry ? telemetry.activity(activityFacts(run, names.name), perform, endOf) : perform(),
     );
-    if (result instanceof Promise) void result.then((value) => this.ended(run, value));
-    else this.ended(run, result);
+    const ended = (value: ActivityResult | SettledActivity) => {
+      this.parts.answered(this.core.clock.nowMs() - startedAtMs);
+      this.ended(run, value);
+    };
+    if (result instanceof Promise) void result.then(ended);
+    else ended(result);
   }
 
   private perform(run: RunningActivity, handler: ActivityHandler, context: ActivityContextParams) {

@@ -20,10 +20,8 @@ export interface OwnWorkCore {
 }
 
 export interface OwnWorkParts {
-  /** How many more rows this process may hold. */
+  /** How many more rows of its own turns this process may hold. */
   room(): number;
-  /** Nothing else waits in the queue, as far as this process knows: work that is older goes first. */
-  isQueueEmpty(): boolean;
   /** Whether the activity is one of this process's. */
   isRegistered(activity: string): boolean;
   /** Runs rows that this process has locked since `takenAtMs` of its clock. */
@@ -44,7 +42,7 @@ export interface OwnClaim {
 /**
  * Activities that a turn of this process schedules and that this process has room for are
  * locked by the commit that stores them. It saves the fetch: a transaction, a round trip, and
- * the second version of the row. What lies in the queue already goes first.
+ * the second version of the row.
  */
 export class OwnWork {
   private reserved = 0;
@@ -63,7 +61,7 @@ export class OwnWork {
   claim({ workerItems, cancelledActivities }: AckOrchestrationItem): OwnClaim | undefined {
     const { core, parts } = this;
     const { provider, options, clock, stopping } = core;
-    if (workerItems.length === 0 || !provider.locksOwnWork || stopping.aborted || !parts.isQueueEmpty()) return;
+    if (workerItems.length === 0 || !provider.locksOwnWork || stopping.aborted) return;
     // An activity that its own turn cancels is never stored: a rare turn, which is left as it is.
     if (cancelledActivities.length > 0) return;
     let room = parts.room();

@@ -52,6 +52,8 @@ export class WorkerDispatcher implements Dispatchable {
   /** Rows whose lock this process holds. */
   private readonly held = new Set<ActivityRow>();
   private waitingCount = 0;
+  /** Of the rows held, those that came with turns of this process. */
+  private ownCount = 0;
   /** The last look took as many sessions as it might: rows of others may have been left. */
   private leftSessions = false;
   private quietWaiters: (() => void)[] = [];
@@ -62,7 +64,7 @@ export class WorkerDispatcher implements Dispatchable {
   ) {
     const { workerConcurrency, maxSessionsPerRuntime, workerNodeId } = core.options;
     this.sessions = new SessionSlots(maxSessionsPerRuntime, workerNodeId === undefined, () => this.sessionClosed());
-    this.ahead = new FetchAhead(workerConcurrency);
+    this.ahead = new FetchAhead(core, workerConcurrency, (takenBeforeMs) => this.giveBackWaiting(takenBeforeMs));
     this.settlement = new ActivitySettlement(core, {
       ...parts.effects,
       released: (activity) => this.released(activity),
@@ -72,6 +74,7 @@ export class WorkerDispatcher implements Dispatchable {
       sessions: this.sessions,
       handlerOf: (name) => this.handlerOf(name),
       started: () => (this.waitingCount -= 1),
+      answered: (durationMs) => this.ahead.handlerEnded(durationMs),
       ended: (activity, result) => this.ended(activity, result),
       settled: (activity, how) => this.settled(activity, how),
       releaseLock: ({ row }) => parts.keeper.release(row),
@@ -79,10 +82,9 @@ export class WorkerDispatcher implements Dispatchable {
       slotFreed: () => this.slotFreed(),
     });
     this.ownWork = new OwnWork(core, {
-      room: () => (this.suspect.present ? 0 : this.room()),
-      isQueueEmpty: () => parts.effects.isQueueEmpty(),
+      room: () => this.roomForOwn(),
       isRegistered: (name) => this.handlerOf(name) !== undefined,
-      take: (rows, takenAtMs) => void this.took(rows, takenAtMs),
+      take: (rows, takenAtMs) => void this.took(rows, takenAtMs, true),
       giveBack: (locks) => this.giveBackUnseen(locks),
     });
     this.suspect = new SuspectActivity(core, {
@@ -175,22 +177,30 @@ export class WorkerDispatcher implements Dispatchable {
 
   private room(): number {
     const held = this.waitingCount + this.runner.runningCount + this.ownWork.reservedCount;
-    return this.ahead.limit(this.core.clock.nowMs()) - held;
+    return this.ahead.limit - held;
+  }
+
+  /** Work that lies in the queue is older: it keeps half of the rows that the process may hold. */
+  private roomForOwn(): number {
+    if (this.suspect.present) return 0;
+    const room = this.room();
+    if (this.parts.effects.isQueueEmpty()) return room;
+    return Math.min(room, (this.ahead.limit >> 1) - this.ownCount - this.ownWork.reservedCount);
   }
 
   /** Rows are locked by this process. */
-  private async took(rows: readonly LockedWorkItem[], takenAtMs: number): Promise<void> {
+  private async took(rows: readonly LockedWorkItem[], takenAtMs: number, isOwn = false): Promise<void> {
     this.core.metrics.workerDispatcherItemsFetched += rows.length;
     if (rows.length === 0) return;
     if (this.core.stopping.aborted) this.giveBack(rows, takenAtMs);
-    else await this.take(rows, takenAtMs);
+    else await this.take(rows, takenAtMs, isOwn);
   }
 
-  private async take(rows: readonly LockedWorkItem[], takenAtMs: number): Promise<void> {
+  private async take(rows: readonly LockedWorkItem[], takenAtMs: number, isOwn: boolean): Promise<void> {
     const usable: ActivityRow[] = [];
     const suspects: ActivityRow[] = [];
     for (const row of rows) {
-      const activity = this.hold(row, takenAtMs);
+      const activity = this.hold(row, takenAtMs, isOwn);
       if (!activity || !this.admit(activity)) continue;
       this.waitingCount += 1;
       (row.attemptCount >= this.core.options.suspectAttempts ? suspects : usable).push(activity);
@@ -199,10 +209,11 @@ export class WorkerDispatcher implements Dispatchable {
     const waiting = (activity: ActivityRow) => activity.state === 'waiting' && this.held.has(activity);
     if (suspects.length > 0) this.isolate(suspects.filter(waiting));
     this.runner.enqueue(usable.filter(waiting));
+    if (this.waitingCount > 0) this.ahead.rowsWait();
   }
 
   /** Keeps the lock of the row; `undefined` when it is no activity at all. */
-  private hold(row: LockedWorkItem, takenAtMs: number): ActivityRow | undefined {
+  private hold(row: LockedWorkItem, takenAtMs: number, isOwn = false): ActivityRow | undefined {
     const { item } = row;
     if (item.kind !== 'ActivityExecute') {
       this.core.logger.error({ kind: item.kind, attempt: row.attemptCount }, 'a worker row is no activity');
@@ -211,8 +222,9 @@ export class WorkerDispatcher implements Dispatchable {
       void this.core.provider.abandonWorkItems(back).catch(() => undefined);
       return undefined;
     }
-    const activity: ActivityRow = { row, item, state: 'waiting' };
+    const activity: ActivityRow = { row, item, state: 'waiting', takenAtMs, isOwn };
     this.held.add(activity);
+    if (isOwn) this.ownCount += 1;
     this.parts.keeper.hold(row, takenAtMs, () => this.lockLost(activity));
     return activity;
   }
@@ -260,7 +272,6 @@ export class WorkerDispatcher implements Dispatchable {
   }
 
   private ended(activity: ActivityRow, result: ActivityResult): void {
-    this.ahead.handlerEnded(this.core.clock.nowMs());
     const { instance, executionId, id } = activity.item;
     const { metrics } = this.core;
     if (result.ok) {
@@ -280,7 +291,6 @@ export class WorkerDispatcher implements Dispatchable {
 
   /** A transactional activity, whose row its own transaction has dealt with. */
   private settled(activity: ActivityRow, how: SettledActivity): void {
-    this.ahead.handlerEnded(this.core.clock.nowMs());
     this.settlement.settled(activity, how);
   }
 
@@ -319,6 +329,14 @@ export class WorkerDispatcher implements Dispatchable {
     return taken;
   }
 
+  /** Rows that wait for their session stay: nobody else may run them. So does a suspect. */
+  private giveBackWaiting(takenBeforeMs: number) {
+    const isMovable = ({ item }: ActivityRow) => item.sessionId === undefined && !this.suspect.present;
+    const back = this.withdraw((waiting) => waiting.takenAtMs <= takenBeforeMs && isMovable(waiting));
+    for (const activity of back) this.settlement.abandon(activity, { ignoreAttempt: true });
+    return { givenBack: back.length, waiting: this.waitingCount };
+  }
+
   /** Rows that came too late, or while the runtime stops. */
   private giveBack(rows: readonly LockedWorkItem[], takenAtMs: number): void {
     for (const row of rows) {
@@ -343,7 +361,7 @@ export class WorkerDispatcher implements Dispatchable {
 
   private released(activity: ActivityRow): void {
     this.parts.keeper.release(activity.row);
-    this.held.delete(activity);
+    if (this.held.delete(activity) && activity.isOwn) this.ownCount -= 1;
     this.suspect.released(activity);
     // A look may have waited for acknowledgements, of which there were too many.
     this.parts.effects.roomFreed();

@@ -30,7 +30,6 @@ function ownWork(
   };
   const work = new OwnWork(core, {
     room: () => 10,
-    isQueueEmpty: () => true,
     isRegistered: () => true,
     take: (rows) => taken.push(...rows),
     giveBack: (locks) => givenBack.push(...locks),
@@ -59,10 +58,6 @@ describe('work of own turns', () => {
     expect(claimed(2, 3)).toEqual([true, true]);
     expect(claimed(4, 5)).toEqual([true, false]);
     expect(claimed(6)).toBeUndefined();
-  });
-
-  test('older work in the queue goes first', () => {
-    expect(ownWork({ isQueueEmpty: () => false }).work.claim(turnWith(activityItem('x', 2)))).toBeUndefined();
   });
 
   test('only what this process runs: registered, of its tags, without a session', () => {

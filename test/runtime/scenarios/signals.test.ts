@@ -244,7 +244,8 @@ describeScenarios('signals', {
 
   'R:CN-04 R:CN-17 ended before a worker looked: the activity never runs': async ({ open, id }) => {
     let runs = 0;
-    const runtime = open({ ...waiting, activities: { Echo: () => ++runs } });
+    // With one slot nothing is taken by the commit of the turn: a worker has to look.
+    const runtime = open({ ...waiting, activities: { Echo: () => ++runs } }, { workerConcurrency: 1 });
     const instance = id();
     await runtime.client.startOrchestration(instance, 'Work');
     await runtime.parts.orchestrations.runOnce();

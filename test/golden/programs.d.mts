@@ -15,3 +15,17 @@ export function finishAll(client: AnyClient, prefix?: string): Promise<Record<st
 export const sleeper: { readonly id: string; readonly output: unknown };
 export const schedule: { readonly id: string; readonly input: unknown };
 export function startLater(client: LaterClient): Promise<void>;
+
+interface QueuedStart {
+  readonly id: string;
+  readonly queue: string;
+  readonly key?: string;
+  readonly is: 'ended' | 'running' | 'waiting';
+  readonly go?: number;
+  readonly output?: unknown;
+}
+type QueuesClient = AnyClient & Pick<Client, 'start' | 'startQueues'>;
+
+export const queues: readonly { readonly id: string }[];
+export const queuedStarts: readonly QueuedStart[];
+export function startQueued(client: QueuesClient): Promise<void>;

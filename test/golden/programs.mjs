@@ -103,6 +103,16 @@ export const laterOrchestrations = {
   },
 };
 
+/** What folders with start queues have beside those. @type {typeof orchestrations} */
+export const queuedOrchestrations = {
+  *Queued(ctx, input) {
+    if (input === 'fails') yield ctx.scheduleActivity('Fail', 'queued');
+    if (input === 'ends') return 'ended';
+    ctx.setCustomStatus(HALF);
+    return yield ctx.dequeueEvent('go');
+  },
+};
+
 /** The timer of `sleeps` is set to some time after the recording. */
 export const sleeper = { id: 'sleeps', name: 'Sleeps', input: 60_000, output: 42 };
 export const schedule = { id: 'nightly', orchestration: 'Tick', input: 'tick', cron: '0 2 * * *', timeZone: 'UTC' };
@@ -114,6 +124,42 @@ export async function startLater(client) {
   await client.waitForOrchestration(await client.schedules.trigger(schedule.id), 60_000);
   while (!(await client.readExecutionHistory(sleeper.id, 1)).some(({ kind }) => kind === 'TimerCreated')) {
     await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Two of `queued` run, each of a key, and both hold up the others; `hourly` has had its start of the hour. */
+export const queues = [
+  { id: 'queued', concurrency: 2, concurrencyPerKey: 1 },
+  { id: 'hourly', rate: { limit: 1, periodMs: 3_600_000 } },
+  { id: 'parked', paused: true },
+];
+
+/** In the order in which they were started. `output` is absent for the one that fails, `go` where it came before its turn. */
+export const queuedStarts = [
+  { id: 'queued-ended', input: 'ends', queue: 'queued', key: 'a', is: 'ended', output: 'ended' },
+  { id: 'queued-failed', input: 'fails', queue: 'queued', key: 'b', is: 'ended' },
+  { id: 'hourly-ended', input: 'ends', queue: 'hourly', is: 'ended', output: 'ended' },
+  { id: 'queued-a-runs', queue: 'queued', key: 'a', is: 'running', output: 1 },
+  { id: 'queued-b-runs', queue: 'queued', key: 'b', is: 'running', output: 2 },
+  { id: 'queued-a-last', queue: 'queued', key: 'a', priority: -1, is: 'waiting', output: 3 },
+  { id: 'queued-a-first', queue: 'queued', key: 'a', priority: 7, is: 'waiting', go: 4, output: 4 },
+  { id: 'queued-c', input: 'ends', queue: 'queued', key: 'c', is: 'waiting', output: 'ended' },
+  { id: 'queued-keyless', input: 'ends', queue: 'queued', is: 'waiting', output: 'ended' },
+  { id: 'hourly-waits', input: 'ends', queue: 'hourly', is: 'waiting', output: 'ended' },
+  { id: 'parked-waits', queue: 'parked', priority: 3, is: 'waiting', output: 5 },
+];
+
+/** Resolves when those that end have ended, those that run stand in their middle, and the others wait. @param {any} client */
+export async function startQueued(client) {
+  const definition = { kind: 'orchestration', name: 'Queued', options: {} };
+  for (const queue of queues) await client.startQueues.create(queue);
+  for (const { id, input = null, queue, key, priority, is, go } of queuedStarts) {
+    await client.start(definition, input, { id, queue, key, priority });
+    if (go !== undefined) await client.enqueueEvent(id, 'go', go);
+    if (is === 'ended') await client.waitForOrchestration(id, 60_000);
+    while (is === 'running' && (await client.getStatus(id)).customStatus !== HALF) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
   }
 }
 
@@ -140,7 +186,7 @@ export const instances = [
 /** @param {any} runtime */
 export function register(runtime) {
   for (const [name, run] of Object.entries(activities)) runtime.registerActivity(name, run);
-  for (const [name, run] of Object.entries({ ...orchestrations, ...laterOrchestrations })) {
+  for (const [name, run] of Object.entries({ ...orchestrations, ...laterOrchestrations, ...queuedOrchestrations })) {
     runtime.registerOrchestration(name, run);
   }
 }

@@ -15,7 +15,7 @@ import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { drizzle } from 'drizzle-orm/node-postgres';
-import { finishAll, expectedOutputs, register, startAll, startLater } from './programs.mjs';
+import { finishAll, expectedOutputs, register, startAll, startLater, startQueued } from './programs.mjs';
 import { isDeepStrictEqual } from 'node:util';
 
 const [release, flag, given] = process.argv.slice(2);
@@ -64,6 +64,7 @@ await run(async (client) => {
   await client.waitForOrchestration('done-loop', 60_000);
   await startAll(client);
   await startLater(client);
+  await startQueued(client);
 });
 
 const { rows: tables } = await pool.query(

@@ -8,7 +8,17 @@ import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js'
 import { migrate } from '../../src/provider/drizzle/migrate/on-database.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { builtInMigrations } from '../../src/schema/migrations.generated.js';
-import { expectedOutputs, finishAll, instances, register, schedule, sleeper, startAll } from '../golden/programs.mjs';
+import {
+  expectedOutputs,
+  finishAll,
+  instances,
+  queuedStarts,
+  queues,
+  register,
+  schedule,
+  sleeper,
+  startAll,
+} from '../golden/programs.mjs';
 import { insertRows, orchestrations, recordedRows } from '../oracle/filled-schema.js';
 import { commonActivities } from '../oracle/scenarios/scenario.js';
 import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../support/database.js';
@@ -64,7 +74,7 @@ async function connect(code: Code, schema: string): Promise<DrizzleProvider> {
 const WHOLE = process.env['UPGRADES'] === 'whole';
 const thorough = (release: string) => WHOLE || release === releases[0];
 
-/** Timers and schedules come due whatever the date is. */
+/** Timers and schedules come due, and the hour of a rate is over, whatever the date is. */
 async function makeDue(client: pg.ClientBase, schema: string): Promise<void> {
   await client.query(
     `update ${schema}.orchestrator_queue set visible_at = now() - interval '1 s' where instance_id = $1`,
@@ -73,6 +83,9 @@ async function makeDue(client: pg.ClientBase, schema: string): Promise<void> {
   await client.query(`do $$ begin
     if to_regclass('${schema}.ddz_schedules') is not null then
       update ${schema}.ddz_schedules set next_fire_ms = (extract(epoch from now()) * 1000)::bigint - 90000000;
+    end if;
+    if to_regclass('${schema}.ddz_queued_starts') is not null then
+      update ${schema}.ddz_queued_starts set admitted_ms = admitted_ms - 90000000 where queue_id = 'hourly';
     end if; end $$`);
 }
 
@@ -90,6 +103,40 @@ async function finishLater(client: Client, hasSchedules: boolean): Promise<void>
   expect(await client.waitForOrchestrationTyped(lastInstanceId ?? '', 60_000)).toEqual(schedule.input);
 }
 
+/** What recordings with start queues have: starts that ended, that run and that wait, of several keys and priorities. */
+async function finishQueued(client: Client): Promise<void> {
+  const figures = async () =>
+    (await client.startQueues.list()).map(({ id, waiting, running, isPaused }) => ({ id, waiting, running, isPaused }));
+  const idle = { waiting: 0, running: 0, isPaused: false };
+  // What was in the way when it was recorded is so still; only the hour of the rate has passed.
+  await client.waitForOrchestration('hourly-waits', 60_000);
+  expect(
+    await waitFor('the rate lets one in', figures, (all) =>
+      all.some(({ id, running, waiting }) => id === 'hourly' && running + waiting === 0),
+    ),
+  ).toEqual([
+    { id: 'hourly', ...idle },
+    { id: 'parked', waiting: 1, running: 0, isPaused: true },
+    { id: 'queued', waiting: 4, running: 2, isPaused: false },
+  ]);
+  await client.startQueues.resume('parked');
+  for (const { id, is, go, output } of queuedStarts) {
+    if (is !== 'ended' && go === undefined && typeof output === 'number') await client.enqueueEvent(id, 'go', output);
+  }
+  for (const { id, output } of queuedStarts) {
+    const ended = await client.waitForOrchestration(id, 60_000);
+    expect({ id, status: ended.status, output: ended.output }).toMatchObject(
+      output === undefined ? { id, status: 'Failed' } : { id, status: 'Completed', output },
+    );
+  }
+  // One of a key at a time, and the more urgent first, although it came last.
+  const [first, last] = await Promise.all(['queued-a-first', 'queued-a-last'].map((id) => client.getInstanceInfo(id)));
+  expect(last?.createdAt).toBeGreaterThanOrEqual(first?.updatedAt ?? Infinity);
+  expect(await waitFor('all have ended', figures, (all) => all.every(({ running }) => running === 0))).toEqual(
+    queues.map(({ id }) => ({ id, ...idle })).sort((a, b) => a.id.localeCompare(b.id)),
+  );
+}
+
 describe.each(releases)('what release %s left', (release) => {
   test.each([...(thorough(release) ? [{ warmInstances: 0 }] : []), { verifyWarm: true }])(
     'is migrated, replayed and finished by this code: %j',
@@ -103,7 +150,9 @@ describe.each(releases)('what release %s left', (release) => {
       const runtime = await startRuntime(today, provider, options);
       const client = new Client(provider);
       expect(await finishAll(client)).toEqual(expectedOutputs);
-      if ('ddz_schedules' in (await rowsOf(release))) await finishLater(client, true);
+      const recorded = await rowsOf(release);
+      if ('ddz_schedules' in recorded) await finishLater(client, true);
+      if ('ddz_queued_starts' in recorded) await finishQueued(client);
       // What ended before the upgrade is read as it ended, and ends where it had not.
       for (const { id } of instances) {
         const { status, output } = await client.waitForOrchestration(`done-${id}`, 60_000);

@@ -40,7 +40,8 @@ export async function insertRows(client: pg.ClientBase, schema: string, rows: Ro
       JSON.stringify(list),
     ]);
   }
-  for (const queue of ['orchestrator_queue', 'worker_queue']) {
+  for (const queue of ['orchestrator_queue', 'worker_queue', 'ddz_queued_starts']) {
+    if (queue.startsWith('ddz_') && rows[queue] === undefined) continue;
     await client.query(
       `select setval(pg_get_serial_sequence($1, 'id'), coalesce((select max(id) from ${own}.${queue}), 0) + 1, false)`,
       [`${own}.${queue}`],

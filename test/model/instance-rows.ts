@@ -49,6 +49,8 @@ export class InstanceRows {
       ...['instance_locks', 'orchestrator_queue', 'instances', 'executions', 'history'].map(
         (table) => `delete from ${schema}.${table}`,
       ),
+      // Equal runs have equal row ids.
+      `select setval(pg_get_serial_sequence('${schema}.orchestrator_queue', 'id'), 1, false)`,
       `insert into ${schema}.instances (instance_id, orchestration_name, orchestration_version, current_execution_id, created_at, updated_at) values ('${INSTANCE}', 'O', '1.0.0', 1, ${at}, ${at})`,
       `insert into ${schema}.executions (instance_id, execution_id, status, started_at) values ('${INSTANCE}', 1, 'Running', ${at})`,
       `insert into ${schema}.history (instance_id, execution_id, event_id, event_type, event_data, created_at) values ('${INSTANCE}', 1, 1, 'OrchestrationStarted', '${encodeEvent(startedEvent(INSTANCE))}', ${at})`,

@@ -61,11 +61,11 @@ export async function addWaiters(client: DurableClient, name: string, count: num
   }
 }
 
-/** One instance after the other; the first few warm up. */
+/** One instance after the other; some of them before the window, to warm up. */
 export async function runSequence(
   client: DurableClient,
   name: string,
-  { orchestration, input, count, warmUpInput = input }: Extract<Workload, { kind: 'sequence' }>,
+  { orchestration, input, count, warmUpInput = input, warmUpMs = 0 }: Extract<Workload, { kind: 'sequence' }>,
   window: Window,
 ): Promise<void> {
   const once = async (id: string, input: unknown) => {
@@ -76,7 +76,8 @@ export async function runSequence(
     return performance.now() - startMs;
   };
   const warmUps = Math.min(10, Math.ceil(count / 5));
-  for (let n = 0; n < warmUps; n++) await once(`${name}-warm-up-${n}`, warmUpInput);
+  const warmUntilMs = performance.now() + warmUpMs;
+  for (let n = 0; n < warmUps || performance.now() < warmUntilMs; n++) await once(`${name}-warm-up-${n}`, warmUpInput);
   await window.begin();
   const latenciesMs: number[] = [];
   for (let n = 0; n < count; n++) latenciesMs.push(await once(`${name}-${n}`, input));

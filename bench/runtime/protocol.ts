@@ -32,6 +32,8 @@ export type Workload =
       readonly count: number;
       /** What the instances before the window get, where `input` would take too long; absent: `input`. */
       readonly warmUpInput?: unknown;
+      /** Instances before the window go on for at least so long. @defaultValue 0 */
+      readonly warmUpMs?: number;
     }
   /** Serves until it is told to end: somebody else starts and counts. */
   | {

@@ -5,6 +5,14 @@ import { atLeast, atMost, type Goal } from '../../harness/goal.js';
 import type { Bench, Scenario, ScenarioResult } from '../bench.js';
 import type { EngineName } from '../engines.js';
 
+/**
+ * Before a lone instance is measured, in ms: JavaScript compiles what it sees a thousand times,
+ * which takes some seconds of lone instances, and the life of a worker is longer than that.
+ */
+export function loneWarmUpMs({ quick }: Bench): number {
+  return quick ? 2_000 : 8_000;
+}
+
 export const latencyScenarios: readonly Scenario[] = [
   {
     name: 'latency',
@@ -31,6 +39,7 @@ async function loneHello(bench: Bench): Promise<ScenarioResult> {
       orchestration: 'hello',
       input: 1,
       count: !bench.quick ? 200 : engine === 'ours' ? 60 : 20,
+      warmUpMs: loneWarmUpMs(bench),
     });
     const latencies = children.flatMap(({ latenciesMs }) => latenciesMs);
     p50.set(engine, median(latencies));

@@ -7,7 +7,7 @@ import { atLeast, atMost } from '../../harness/goal.js';
 import type { Bench, Scenario, ScenarioResult } from '../bench.js';
 import { EngineProcess } from '../run-child.js';
 import { compare, helloLoad, perSecond } from './compare.js';
-import { emptyCommitMs } from './latency.js';
+import { emptyCommitMs, loneWarmUpMs } from './latency.js';
 
 export const networkScenarios: readonly Scenario[] = [
   {
@@ -37,12 +37,13 @@ async function acrossProcesses(bench: Bench): Promise<ScenarioResult> {
   const sdk = await connectOurs(bench.server.url, schema);
   const client = sdk.client();
   const latencies: number[] = [];
-  for (let n = 0; n < (bench.quick ? 40 : 210); n++) {
+  const warmUntilMs = performance.now() + loneWarmUpMs(bench);
+  for (let n = 0; latencies.length < (bench.quick ? 30 : 200); n++) {
     const startMs = performance.now();
     await client.startOrchestration(`a-${n}`, 'hello', n);
     const { status } = await client.waitForOrchestration(`a-${n}`, 60_000);
     if (status !== 'Completed') throw new Error(`a-${n} ended as ${status}`);
-    if (n >= 10) latencies.push(performance.now() - startMs);
+    if (startMs > warmUntilMs) latencies.push(performance.now() - startMs);
   }
   const commitMs = (commitBeforeMs + (await emptyCommitMs(bench.control))) / 2;
   await sdk.close();

@@ -28,7 +28,7 @@ async function drainWithProcesses(bench: Bench): Promise<ScenarioResult> {
   for (const [engine, counts] of runs) {
     if (!bench.hasEngine(engine)) continue;
     for (const processes of counts) {
-      const instances = engine === 'native' ? 600 : bench.quick ? 2_000 : 12_000;
+      const instances = engine === 'native' ? 600 : bench.quick ? 2_000 : 24_000;
       const { perSecond, statements } = await drain(bench, engine, processes, instances);
       rows.push([engine, processes, short(perSecond), short(statements)]);
       if (engine === 'ours') {
@@ -71,7 +71,7 @@ async function drain(bench: Bench, engine: EngineName, processes: number, instan
   }
   const provider = await bench.provider(schema);
   // Code that JavaScript has not compiled yet would count against those that share the queue.
-  const warmUps = engine === 'native' || bench.quick ? 200 : 1_000 * processes;
+  const warmUps = engine === 'native' || bench.quick ? 200 : 4_000 * processes;
   await startMany(provider, 'hello', 'warm', warmUps);
   await lastCompletionMs(bench, schema, 'warm', warmUps);
   // Enqueued before it is due: what is measured is the draining alone.

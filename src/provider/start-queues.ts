@@ -109,7 +109,7 @@ export interface StartQueueStore {
   find(id: string): Promise<StoredStartQueue | undefined>;
   /** By id. */
   list(): Promise<StoredStartQueue[]>;
-  /** By id, the first `limit` of them. One statement. */
+  /** By id, the first `limit` of them: two statements, however many there are and wait. */
   figures(limit: number): Promise<StartQueueFigures[]>;
   /** @returns whether there is one */
   change(id: string, change: StartQueueChange): Promise<boolean>;

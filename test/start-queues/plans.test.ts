@@ -82,9 +82,10 @@ describe(`admission from a queue in which ${ROWS} starts wait reads and sorts no
     bench.ran.length = 0;
     const [figures] = await queueFigures(bench.ctx, 10);
     expect(figures).toMatchObject({ id: 'q', waiting: { count: 10_000, isAtLeast: true }, isPartOfKeys: true });
-    const [statement] = bench.ran.splice(0);
+    const [settings, statement] = bench.ran.splice(0);
     if (!statement) throw new Error('nothing was asked');
-    const explained = await explain(client, statement);
+    expect(settings?.text).toContain('enable_bitmapscan');
+    const explained = await explain(client, statement, SETTINGS);
     expect({ scanned: scannedTables(explained), sorted: largestSort(explained) <= MAX_SORTED }).toEqual({
       scanned: [],
       sorted: true,

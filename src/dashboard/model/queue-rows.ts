@@ -8,7 +8,7 @@ import { supported } from './supported.js';
 const MAX_QUEUES = 200;
 
 /** `StartQueueStore.figures`. */
-export const QUEUES_STATEMENTS = 1;
+export const QUEUES_STATEMENTS = 2;
 
 /** The start queues as the page shows them; a store without the tables says what it lacks. */
 export function readQueues(provider: Provider): Promise<Part<StartQueuesView>> {

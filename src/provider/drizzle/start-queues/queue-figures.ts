@@ -2,8 +2,8 @@ import { sql } from 'drizzle-orm';
 import type { BoundedCount, StartKeyFigures, StartQueueFigures } from '../../start-queues.js';
 import type { ProviderContext } from '../context.js';
 import { isRunning } from '../operations/is-running.js';
-import { booleanCell, type Cell, integerCell, optionalIntegerCell, textCell } from '../statement.js';
-import { readStatement } from '../transaction.js';
+import { booleanCell, type Cell, integerCell, noRow, optionalIntegerCell, textCell } from '../statement.js';
+import { inTransaction } from '../transaction.js';
 import { holdsSlot, isWaiting, limitColumns, limitNames, limitsOf, value } from './queue-rows.js';
 
 /** Counting stops here. */
@@ -18,7 +18,7 @@ const MAX_PRIORITIES = 1_000;
 const bound = (count: number) => sql.raw(String(count));
 
 /**
- * Figures of all start queues in one statement. Nothing in it grows with what waits: counts
+ * Figures of all start queues by one statement. Nothing in it grows with what waits: counts
  * stop, keys are those of the next starts, and the oldest is found by leaps, because the
  * first one of each priority is the oldest of it.
  */
@@ -69,7 +69,22 @@ export function queueFigures(ctx: ProviderContext, limit: number): Promise<Start
       order by s.queue_id collate "C" limit ${value('limit')}::int`,
     figuresOf,
   );
-  return readStatement(ctx, 'start_queue_figures', statement, { limit });
+  return inTransaction(ctx, 'start_queue_figures', async (tx) => {
+    const [, figures] = await Promise.all([tx.run(byIndex(ctx)), tx.runLast(statement, { limit })]);
+    return figures;
+  });
+}
+
+/**
+ * Only plans by index for the rest of the transaction: on a table that has just grown the
+ * planner takes a queue for a few rows, and would read and sort all that wait in it.
+ */
+function byIndex(ctx: ProviderContext) {
+  return ctx.statement(
+    'start queues: by index',
+    () => sql`select set_config('enable_bitmapscan', 'off', true), set_config('enable_seqscan', 'off', true)`,
+    noRow,
+  );
 }
 
 function figuresOf(cells: readonly Cell[]): StartQueueFigures {

@@ -108,7 +108,9 @@ export class NodePostgresDriver implements Driver {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    if (this.options.ownsPool) await this.pool.end();
+    // The pool counts as ended before its connections are: what breaks while it takes its leave
+    // is still told, and would end the process if nobody listened.
+    if (this.options.ownsPool) return this.pool.end();
     this.pool.off('error', this.onPoolError);
     this.pool.off('acquire', guardUntilLeased);
   }
@@ -162,6 +164,7 @@ export class NodePostgresDriver implements Driver {
 
   /** An idle client failed; the pool has replaced it already. */
   private readonly onPoolError = (error: Error): void => {
+    if (this.closed) return; // on its way out
     this.options.logger.warn({ error: error.message }, 'an idle database connection failed');
   };
 }

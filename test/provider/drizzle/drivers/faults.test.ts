@@ -229,6 +229,30 @@ describe('node-postgres', () => {
     expect(pool.listenerCount('error')).toBe(0);
   });
 
+  test('C-09 a connection that the server ends while its pool is being closed does not end the process', async () => {
+    const logger = new RecordingLogger();
+    const { driver, pool } = openPg(databaseUrl(), { max: 1 }, { logger, ownsClient: true });
+    const made: pg.PoolClient[] = [];
+    pool.once('connect', (client: pg.PoolClient) => made.push(client));
+    const [pid] = await driver.withConnection((executor) => executor.run(ownPid));
+    const { stream } = (made[0] as unknown as { connection: { stream: { pause(): void; resume(): void } } }).connection;
+    const unheard: unknown[] = [];
+    const emit = pool.emit.bind(pool) as (event: string, ...args: unknown[]) => boolean;
+    pool.emit = (event: string, ...args: unknown[]): boolean => {
+      // Without a listener this would throw where nobody can catch it.
+      if (event === 'error' && pool.listenerCount('error') === 0) return unheard.push(args[0]) > 0;
+      return emit(event, ...args);
+    };
+    // What the server says of the end arrives when the pool has ended already.
+    stream.pause();
+    await terminate(pid!);
+    const gone = new Promise<void>((resolve) => made[0]?.once('end', () => resolve()));
+    await driver.close();
+    stream.resume();
+    await gone;
+    expect({ unheard, warnings: logger.at('warn') }).toEqual({ unheard: [], warnings: [] });
+  });
+
   test('two drivers on one pool do not get into the way of each other', async () => {
     const pool = new pg.Pool({ connectionString: databaseUrl(), max: 1 });
     const [first, second] = [driverFor(drizzlePg(pool)), driverFor(drizzlePg(pool))];

@@ -74,7 +74,7 @@ export class Client extends ManagementClient {
             const untold = new Set(ended.filter((instance) => !stateOf.has(instance)));
             if (untold.size > 0) this.states.hint((instance) => untold.has(instance));
           },
-          { states: true },
+          { states: true, elsewhere: (concerns) => this.states.hint(concerns) },
         ),
       () => provider.activityTransactions?.()?.refuseInside('instance_states'),
     );

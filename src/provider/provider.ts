@@ -275,7 +275,7 @@ export interface Provider {
    * `states` the look, too: where the store can tell how they ended, as {@link instanceStates}
    * would, it does.
    */
-  onEnded(listener: EndListener, options?: { readonly states?: boolean | undefined }): () => void;
+  onEnded(listener: EndListener, options?: EndListenerOptions): () => void;
   /**
    * Calls back after instances were deleted through this object; returns the unsubscription.
    * What is held of instances in memory is void then: one of the same id may be another.
@@ -332,6 +332,17 @@ export interface Provider {
 
 /** Is told which instances ended, and of any of them how. */
 export type EndListener = (instances: readonly string[], states: readonly InstanceState[]) => void;
+
+/** What else whoever waits for ends would like to know. */
+export interface EndListenerOptions {
+  /** How they ended, where the store can tell. @defaultValue false */
+  readonly states?: boolean | undefined;
+  /** Ends in other processes, where the store hears of them. */
+  readonly elsewhere?: EndElsewhereListener | undefined;
+}
+
+/** Is told that instances ended in another process; `concerns` may name some that have not. */
+export type EndElsewhereListener = (concerns: (instance: string) => boolean) => void;
 
 /** Where the current execution of an instance stands. */
 export interface InstanceState {

@@ -130,7 +130,7 @@ function codecOperations(provider: Provider, codec: PayloadCodec, logger: Logger
 
   return {
     // How they ended would have to be decoded, which takes time: whoever waits reads it.
-    onEnded: (listener) => provider.onEnded((instances) => listener(instances, [])),
+    onEnded: (listener, { elsewhere } = {}) => provider.onEnded((instances) => listener(instances, []), { elsewhere }),
     async fetchOrchestrationItems(params: FetchOrchestrationItems) {
       const { items, lost } = await provider.fetchOrchestrationItems(params);
       return { items: present(await Promise.all(items.map(decodeTurn))), lost };

@@ -9,6 +9,7 @@ import type {
   Abandon,
   AckOrchestrationItem,
   EndListener,
+  EndListenerOptions,
   EnqueueForOrchestrator,
   FetchOrchestrationItems,
   FetchWorkItems,
@@ -137,10 +138,11 @@ export class DrizzleProvider implements Provider {
   async ackOrchestrationItems(turns: readonly AckOrchestrationItem[]) {
     const states: InstanceState[] = [];
     const results = await this.ackTurns(turns, this.endings.wantsStates ? (ended) => states.push(...ended) : undefined);
-    this.endings.tell(
-      turns.filter((turn, index) => results[index]?.ok === true && hasEnded(turn)),
-      states,
-    );
+    const ended = turns.filter((turn, index) => results[index]?.ok === true && hasEnded(turn)).map(({ instance }) => instance);
+    if (ended.length > 0) {
+      this.endings.tell(ended, states);
+      this.parts.notifications.ends.ended(ended);
+    }
     return results;
   }
 
@@ -220,8 +222,13 @@ export class DrizzleProvider implements Provider {
     return this.parts.notifications.onWakeUp(listener);
   }
 
-  onEnded(listener: EndListener, options?: { readonly states?: boolean | undefined }): () => void {
-    return this.endings.listen(listener, options);
+  onEnded(listener: EndListener, { states, elsewhere }: EndListenerOptions = {}): () => void {
+    const stop = this.endings.listen(listener, states);
+    const stopElsewhere = elsewhere && this.parts.notifications.ends.onEnded(elsewhere);
+    return () => {
+      stop();
+      stopElsewhere?.();
+    };
   }
 
   onDeleted(listener: () => void): () => void {
@@ -277,6 +284,7 @@ export class DrizzleProvider implements Provider {
   }
 
   instanceStates(params: InstanceStates) {
+    this.parts.notifications.ends.stillWaiting();
     return instanceStates(this.ctx, params);
   }
 

@@ -13,7 +13,7 @@ export class Endings {
   }
 
   /** @returns the unsubscription */
-  listen(tell: EndListener, { states = false }: { readonly states?: boolean | undefined } = {}): () => void {
+  listen(tell: EndListener, states = false): () => void {
     // Of its own, so that a function given twice is two listeners.
     const entry = { tell, states };
     this.listeners.add(entry);
@@ -21,9 +21,7 @@ export class Endings {
   }
 
   /** A listener that fails must not turn a committed acknowledgement into an error. */
-  tell(ended: readonly { readonly instance: string }[], states: readonly InstanceState[]): void {
-    if (ended.length === 0 || this.listeners.size === 0) return;
-    const instances = ended.map(({ instance }) => instance);
+  tell(instances: readonly string[], states: readonly InstanceState[]): void {
     for (const { tell } of this.listeners) {
       try {
         tell(instances, states);

@@ -1,18 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { exponentialDelayMs } from '../../base/backoff.js';
 import type { Logger } from '../../base/logger.js';
 import { notifyChannel } from '../../schema/notify-channel.js';
 import type { Ms, QueueName } from '../provider.js';
+import { EndsElsewhere } from './ends-elsewhere.js';
 import type { Driver, Subscription } from './executor.js';
 import { compile, noRow } from './statement.js';
+import { describe, ThrottledSender } from './throttled-sender.js';
 
 /** At most one notification per queue in so long: each costs a lock that all databases of the server share. */
 const THROTTLE_MS: Ms = 10;
-/** Pauses before a notification that failed is tried again; afterwards polling has to find the work. */
-const RETRY_FROM_MS: Ms = 50;
-const RETRY_UP_TO_MS: Ms = 2_000;
-const SEND_ATTEMPTS = 6;
 /** How long a notification to ourselves may take; none at all means that the connection cannot listen. */
 const ECHO_TIMEOUT_MS: Ms = 10_000;
 /** How soon listening is tried again after it was found not to work. */
@@ -60,8 +57,12 @@ export class Notifications {
     schedules: new Set(),
     startQueues: new Set(),
   };
+  /** Ends of instances, told to those who wait for them. */
+  readonly ends: EndsElsewhere;
   private readonly senders: Readonly<Record<QueueName | Topic, ThrottledSender>>;
   private subscription: Subscription | undefined;
+  /** Those who need to listen beside the listeners for wake-ups. */
+  private readonly holders = new Set<object>();
   private echo: { readonly payload: string; readonly timer: NodeJS.Timeout } | undefined;
   private retry: NodeJS.Timeout | undefined;
   private listening = false;
@@ -71,13 +72,18 @@ export class Notifications {
   constructor(private readonly options: NotificationsOptions) {
     this.channel = notifyChannel(options.schema);
     const sender = (about: QueueName | Topic) =>
-      new ThrottledSender(() => this.send(payloadOf(about)), options.logger);
+      new ThrottledSender(
+        () => this.send(payloadOf(about)),
+        options.logger,
+        () => THROTTLE_MS,
+      );
     this.senders = {
       orchestrator: sender('orchestrator'),
       worker: sender('worker'),
       schedules: sender('schedules'),
       startQueues: sender('startQueues'),
     };
+    this.ends = new EndsElsewhere(this, options.logger);
   }
 
   /** Whether notifications of other processes arrive. */
@@ -99,8 +105,22 @@ export class Notifications {
     this.listen();
     return () => {
       this.listeners.delete(entry);
-      if (this.listeners.size === 0) void this.stopListening();
+      if (!this.isNeeded) void this.stopListening();
     };
+  }
+
+  /** @internal Listens until it is released, also without a listener for wake-ups. */
+  hold(): () => void {
+    const holder = {};
+    this.holders.add(holder);
+    this.listen();
+    return () => {
+      if (this.holders.delete(holder) && !this.isNeeded) void this.stopListening();
+    };
+  }
+
+  private get isNeeded(): boolean {
+    return this.listeners.size > 0 || this.holders.size > 0;
   }
 
   /** Changed by this process: tells this one and the others. */
@@ -120,8 +140,9 @@ export class Notifications {
   async close(): Promise<void> {
     this.closed = true;
     this.listeners.clear();
+    const told = this.ends.close();
     for (const topic of TOPICS) this.topicListeners[topic].clear();
-    await Promise.all([...Object.values(this.senders).map((sender) => sender.flush()), this.stopListening()]);
+    await Promise.all([told, ...Object.values(this.senders).map((sender) => sender.flush()), this.stopListening()]);
   }
 
   private tellOf(topic: Topic): void {
@@ -140,7 +161,8 @@ export class Notifications {
     return isTaken;
   }
 
-  private send(payload: string): Promise<unknown> {
+  /** @internal */
+  send(payload: string): Promise<unknown> {
     return this.options.driver.withConnection((executor) => executor.run(notify, { channel: this.channel, payload }));
   }
 
@@ -158,8 +180,10 @@ export class Notifications {
     if (payload === this.echo?.payload) {
       this.forgetEcho();
       this.listening = true;
+      this.ends.listening();
       return;
     }
+    if (this.ends.receive(payload)) return;
     const topic = TOPICS.find((name) => TOPIC_PAYLOADS[name] === payload);
     if (topic) this.tellOf(topic);
     const queue = QUEUES.find((name) => PAYLOADS[name] === payload);
@@ -199,7 +223,7 @@ export class Notifications {
     }
     this.warned = true;
     void this.stopListening();
-    this.retry = setTimeout(() => this.listeners.size > 0 && this.listen(), DEAF_RETRY_MS);
+    this.retry = setTimeout(() => this.isNeeded && this.listen(), DEAF_RETRY_MS);
     this.retry.unref();
   }
 
@@ -216,66 +240,4 @@ export class Notifications {
     clearTimeout(this.echo?.timer);
     this.echo = undefined;
   }
-}
-
-/**
- * Sends at once, and then at most once per interval. What is requested meanwhile is
- * sent at the end of the interval: none is lost.
- */
-class ThrottledSender {
-  private timer: NodeJS.Timeout | undefined;
-  private isRequested = false;
-  private sending: Promise<void> | undefined;
-
-  constructor(
-    private readonly send: () => Promise<unknown>,
-    private readonly logger: Logger,
-  ) {}
-
-  request(): void {
-    this.isRequested = true;
-    if (this.timer === undefined && !this.sending) this.start();
-  }
-
-  /** Resolves when nothing is held back any more. */
-  async flush(): Promise<void> {
-    while (this.isRequested || this.sending) {
-      if (!this.sending) this.start();
-      await this.sending;
-    }
-    clearTimeout(this.timer);
-    this.timer = undefined;
-  }
-
-  private start(): void {
-    clearTimeout(this.timer);
-    this.isRequested = false;
-    this.sending = this.sendWithRetries().finally(() => {
-      this.sending = undefined;
-      this.timer = setTimeout(() => {
-        this.timer = undefined;
-        if (this.isRequested) this.start();
-      }, THROTTLE_MS);
-    });
-  }
-
-  private async sendWithRetries(): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await this.send();
-        return;
-      } catch (error) {
-        if (attempt === SEND_ATTEMPTS) {
-          this.logger.warn({ error: describe(error) }, 'other processes could not be notified; they find the work by polling');
-          return;
-        }
-        const pauseMs = exponentialDelayMs(RETRY_FROM_MS, attempt, RETRY_UP_TO_MS);
-        await new Promise((resolve) => setTimeout(resolve, pauseMs).unref());
-      }
-    }
-  }
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,0 +1,74 @@
+import { exponentialDelayMs } from '../../base/backoff.js';
+import type { Logger } from '../../base/logger.js';
+import type { Ms } from '../provider.js';
+
+/** Pauses before a notification that failed is tried again; afterwards polling has to find the news. */
+const RETRY_FROM_MS: Ms = 50;
+const RETRY_UP_TO_MS: Ms = 2_000;
+const SEND_ATTEMPTS = 6;
+
+/**
+ * Sends at once, and then at most once per interval. What is requested meanwhile is
+ * sent at the end of the interval: none is lost.
+ */
+export class ThrottledSender {
+  private timer: NodeJS.Timeout | undefined;
+  private isRequested = false;
+  private sending: Promise<void> | undefined;
+
+  constructor(
+    private readonly send: () => Promise<unknown>,
+    private readonly logger: Logger,
+    private readonly intervalMs: () => Ms,
+  ) {}
+
+  request(): void {
+    this.isRequested = true;
+    if (this.timer === undefined && !this.sending) this.start();
+  }
+
+  /** Resolves when nothing is held back any more. */
+  async flush(): Promise<void> {
+    while (this.isRequested || this.sending) {
+      if (!this.sending) this.start();
+      await this.sending;
+    }
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+
+  private start(): void {
+    clearTimeout(this.timer);
+    this.isRequested = false;
+    const startedAtMs = performance.now();
+    this.sending = this.sendWithRetries().finally(() => {
+      this.sending = undefined;
+      const restMs = startedAtMs + this.intervalMs() - performance.now();
+      this.timer = setTimeout(() => {
+        this.timer = undefined;
+        if (this.isRequested) this.start();
+      }, restMs);
+    });
+  }
+
+  private async sendWithRetries(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.send();
+        return;
+      } catch (error) {
+        if (attempt === SEND_ATTEMPTS) {
+          this.logger.warn({ error: describe(error) }, 'other processes could not be notified; they find the news by polling');
+          return;
+        }
+        const pauseMs = exponentialDelayMs(RETRY_FROM_MS, attempt, RETRY_UP_TO_MS);
+        await new Promise((resolve) => setTimeout(resolve, pauseMs).unref());
+      }
+    }
+  }
+}
+
+/** Of an error of the connection, what may be logged. */
+export function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -16,20 +16,25 @@ export interface SideLoop {
   step(): Promise<void>;
 }
 
-/** Runs until the runtime stops, or ends at once where the tables are missing; backs off from other errors. */
+/**
+ * Runs until the runtime stops, or ends at once where the tables are missing; backs off from
+ * other errors, and from tables that were there and are gone: somebody has to hear of those.
+ */
 export async function runSideLoop(core: RuntimeCore, { gate, failure, ...loop }: SideLoop): Promise<void> {
   const wake = () => gate.wake();
   core.stopping.addEventListener('abort', wake, { once: true });
   const releases = loop.listen(wake);
   let errors = 0;
+  let hasWorked = false;
   try {
     while (!core.stopping.aborted) {
       gate.reset();
       try {
         await loop.step();
         errors = 0;
+        hasWorked = true;
       } catch (error) {
-        if (error instanceof UnsupportedError) return;
+        if (error instanceof UnsupportedError && !hasWorked) return;
         errors += 1;
         core.metrics.providerErrors += 1;
         core.logger.warn({ error, errorsInARow: errors }, failure);

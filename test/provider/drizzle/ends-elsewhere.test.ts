@@ -23,6 +23,10 @@ test('a client waits in one process for what ends in another, and need not poll'
     await client.startOrchestration('w-1', 'Wait');
     const result = client.waitForOrchestration('w-1');
     await waitFor('it is listened to', () => elsewhere.wakeUps().listening);
+    // An event that comes before its subscription is for nobody.
+    await waitFor('it waits for the event', async () =>
+      (await elsewhere.read('w-1')).some(({ kind }) => kind === 'ExternalSubscribed'),
+    );
     await waitFor(
       'the worker knows that somebody waits',
       () => worker['parts'].notifications.ends['othersWaitUntilMs'] > performance.now(),

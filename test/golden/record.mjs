@@ -78,7 +78,9 @@ for (const { name } of tables) {
 }
 // The schema's own name stands in no row, and in the SQL as `golden`.
 await writeFile(path.join(folder, 'schema.sql'), `${sql.join(';\n')};\n`);
-await writeFile(path.join(folder, 'rows.json'), `${JSON.stringify(rows)}\n`);
+// Stacks of failures name the folder of the moment.
+const text = JSON.stringify(rows).replaceAll(pathToFileURL(work).href, 'file:///golden');
+await writeFile(path.join(folder, 'rows.json'), `${text}\n`);
 await writeFile(path.join(folder, 'package.mjs.gz'), gzipSync(await readFile(file), { level: 9 }));
 if (isDeepStrictEqual(expectedOutputs, {})) throw new Error('there are no programs');
 await provider.close();

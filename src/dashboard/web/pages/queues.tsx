@@ -1,32 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { BoundedView, QueuesView, RateView, StartKeyRow, StartQueueRow } from '../../views';
-import { addressOf, postJson } from '../api';
 import { now } from '../clock';
-import { Confirm } from '../components/dialog';
-import { Empty, Failure, Skeleton } from '../components/states';
-import { toast } from '../components/toast';
+import { type Question, RowQuestion } from '../components/row-question';
+import { Empty } from '../components/states';
+import { WholePage } from '../components/whole-page';
 import { coarse, count, duration } from '../format';
-import { useLive } from '../live';
-import { useLoad } from '../load';
 import { session } from '../session';
 
 export function QueuesPage() {
-  const { value, error, isLoading, reload, set } = useLoad<QueuesView>('/api/queues', {});
-  useLive(addressOf('/api/live/queues'), { queues: (view) => set(() => view) }, reload);
-  return (
-    <main class="page" id="content">
-      <h1 class="page-title">Queues</h1>
-      <section class="card flush" aria-busy={isLoading}>
-        {value ? (
-          <Queues view={value} reload={reload} />
-        ) : error ? (
-          <Failure error={error} retry={reload} />
-        ) : (
-          <Skeleton lines={6} label="Loading queues" />
-        )}
-      </section>
-    </main>
-  );
+  return <WholePage name="queues" title="Queues" show={(view, reload) => <Queues view={view} reload={reload} />} />;
 }
 
 function Queues({ view: { queues }, reload }: { view: QueuesView; reload: () => void }) {
@@ -174,12 +156,20 @@ function RowActions({ row, reload }: Pick<RowProps, 'row' | 'reload'>) {
       <button type="button" class="button small" aria-label={`${label} ${row.id}`} onClick={() => setAsked(action)}>
         {label}
       </button>
-      {asked && <Ask action={asked} row={row} reload={reload} close={() => setAsked(undefined)} />}
+      {asked && (
+        <RowQuestion
+          question={QUESTIONS[asked]}
+          action={`queue/${asked}`}
+          id={row.id}
+          reload={reload}
+          close={() => setAsked(undefined)}
+        />
+      )}
     </div>
   );
 }
 
-const QUESTIONS: Readonly<Record<Action, { title: string; action: string; text: string; done: string }>> = {
+const QUESTIONS: Readonly<Record<Action, Question>> = {
   pause: {
     title: 'Pause this queue?',
     action: 'Pause',
@@ -193,26 +183,3 @@ const QUESTIONS: Readonly<Record<Action, { title: string; action: string; text: 
     done: 'The queue lets starts in again',
   },
 };
-
-interface AskProps {
-  readonly action: Action;
-  readonly row: StartQueueRow;
-  readonly reload: () => void;
-  readonly close: () => void;
-}
-
-function Ask({ action, row, reload, close }: AskProps) {
-  const question = QUESTIONS[action];
-  const run = async () => {
-    await postJson(`/api/actions/queue/${action}`, { id: row.id });
-    toast(question.done);
-    reload();
-  };
-  return (
-    <Confirm title={question.title} action={question.action} run={run} close={close}>
-      <p>
-        <span class="mono breakable">{row.id}</span> {question.text}
-      </p>
-    </Confirm>
-  );
-}

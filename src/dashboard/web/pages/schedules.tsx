@@ -1,33 +1,18 @@
 import { useState } from 'preact/hooks';
 import type { ScheduleRow, SchedulesView } from '../../views';
-import { addressOf, postJson } from '../api';
-import { Confirm } from '../components/dialog';
+import { addressOf } from '../api';
 import { Icon } from '../components/icon';
-import { Empty, Failure, Skeleton } from '../components/states';
+import { type Question, RowQuestion } from '../components/row-question';
+import { Empty } from '../components/states';
 import { Ago } from '../components/time';
-import { toast } from '../components/toast';
+import { WholePage } from '../components/whole-page';
 import { count, duration } from '../format';
-import { useLive } from '../live';
-import { useLoad } from '../load';
 import { instanceAddress, Link } from '../router';
 import { session } from '../session';
 
 export function SchedulesPage() {
-  const { value, error, isLoading, reload, set } = useLoad<SchedulesView>('/api/schedules', {});
-  useLive(addressOf('/api/live/schedules'), { schedules: (view) => set(() => view) }, reload);
   return (
-    <main class="page" id="content">
-      <h1 class="page-title">Schedules</h1>
-      <section class="card flush" aria-busy={isLoading}>
-        {value ? (
-          <Schedules view={value} reload={reload} />
-        ) : error ? (
-          <Failure error={error} retry={reload} />
-        ) : (
-          <Skeleton lines={6} label="Loading schedules" />
-        )}
-      </section>
-    </main>
+    <WholePage name="schedules" title="Schedules" show={(view, reload) => <Schedules view={view} reload={reload} />} />
   );
 }
 
@@ -177,32 +162,35 @@ function RowActions({ row, reload }: Pick<RowProps, 'row' | 'reload'>) {
       >
         <Icon name="trash" />
       </button>
-      {asked && <Ask action={asked} row={row} reload={reload} close={() => setAsked(undefined)} />}
+      {asked && (
+        <RowQuestion
+          question={QUESTIONS[asked]}
+          action={`schedule/${asked}`}
+          id={row.id}
+          reload={reload}
+          close={() => setAsked(undefined)}
+        />
+      )}
     </div>
   );
 }
 
-const QUESTIONS: Readonly<
-  Record<Action, { title: string; action: string; tone: 'primary' | 'danger'; text: string; done: string }>
-> = {
+const QUESTIONS: Readonly<Record<Action, Question>> = {
   pause: {
     title: 'Pause this schedule?',
     action: 'Pause',
-    tone: 'primary',
     text: 'starts nothing until it is resumed. What comes due meanwhile is left out for good.',
     done: 'The schedule is paused',
   },
   resume: {
     title: 'Resume this schedule?',
     action: 'Resume',
-    tone: 'primary',
     text: 'fires again, from now on.',
     done: 'The schedule fires again',
   },
   trigger: {
     title: 'Run it now?',
     action: 'Run now',
-    tone: 'primary',
     text: 'starts an instance at once, beside its times, whether or not one still runs.',
     done: 'An instance was started',
   },
@@ -214,26 +202,3 @@ const QUESTIONS: Readonly<
     done: 'The schedule was deleted',
   },
 };
-
-interface AskProps {
-  readonly action: Action;
-  readonly row: ScheduleRow;
-  readonly reload: () => void;
-  readonly close: () => void;
-}
-
-function Ask({ action, row, reload, close }: AskProps) {
-  const question = QUESTIONS[action];
-  const run = async () => {
-    await postJson(`/api/actions/schedule/${action}`, { id: row.id });
-    toast(question.done);
-    reload();
-  };
-  return (
-    <Confirm title={question.title} action={question.action} tone={question.tone} run={run} close={close}>
-      <p>
-        <span class="mono breakable">{row.id}</span> {question.text}
-      </p>
-    </Confirm>
-  );
-}

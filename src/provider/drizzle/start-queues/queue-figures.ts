@@ -2,9 +2,9 @@ import { sql } from 'drizzle-orm';
 import type { BoundedCount, StartKeyFigures, StartQueueFigures } from '../../start-queues.js';
 import type { ProviderContext } from '../context.js';
 import { isRunning } from '../operations/is-running.js';
-import { booleanCell, type Cell, integerCell, noRow, optionalIntegerCell, textCell } from '../statement.js';
+import { booleanCell, type Cell, integerCell, noRow, optionalIntegerCell } from '../statement.js';
 import { inTransaction } from '../transaction.js';
-import { holdsSlot, isWaiting, limitColumns, limitNames, limitsOf, value } from './queue-rows.js';
+import { holdsSlot, isWaiting, limitNames, queueOf, value } from './queue-rows.js';
 
 /** Counting stops here. */
 export const MAX_COUNTED = 10_000;
@@ -88,20 +88,17 @@ function byIndex(ctx: ProviderContext) {
 }
 
 function figuresOf(cells: readonly Cell[]): StartQueueFigures {
-  const at = (index: number) => cells[limitColumns.length + index];
-  const waiting = integerCell(at(4));
-  const isMoreRunning = booleanCell(at(7));
+  const { queue, figures } = queueOf(cells);
+  const [waitingCell, oldestCell, runningCell, isMoreRunningCell, keysCell, areMoreKeysCell] = figures;
+  const waiting = integerCell(waitingCell);
+  const isMoreRunning = booleanCell(isMoreRunningCell);
   return {
-    ...limitsOf(cells),
-    id: textCell(at(0)),
-    isPaused: booleanCell(at(1)),
-    createdMs: integerCell(at(2)),
-    updatedMs: integerCell(at(3)),
+    ...queue,
     waiting: { count: Math.min(waiting, MAX_COUNTED), isAtLeast: waiting > MAX_COUNTED } satisfies BoundedCount,
-    oldestWaitingMs: optionalIntegerCell(at(5)),
-    running: { count: integerCell(at(6)), isAtLeast: isMoreRunning },
-    keys: keysOf(at(8)),
-    isPartOfKeys: waiting > LOOKED_AT || isMoreRunning || booleanCell(at(9)),
+    oldestWaitingMs: optionalIntegerCell(oldestCell),
+    running: { count: integerCell(runningCell), isAtLeast: isMoreRunning },
+    keys: keysOf(keysCell),
+    isPartOfKeys: waiting > LOOKED_AT || isMoreRunning || booleanCell(areMoreKeysCell),
   };
 }
 

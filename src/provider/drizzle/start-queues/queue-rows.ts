@@ -60,17 +60,27 @@ export function selectQueues(ctx: ProviderContext, where: SQL): SQL {
     from ${startQueues} s ${where} order by s.queue_id collate "C"`;
 }
 
-export function storedQueueOf(cells: readonly Cell[]): StoredStartQueue {
-  const at = (index: number) => cells[limitColumns.length + index];
-  return {
+/** A queue without its figures, of a row that begins with its limits, id, pause and stamps; and the cells behind them. */
+export function queueOf(cells: readonly Cell[]) {
+  const [id, isPaused, createdMs, updatedMs, ...figures] = cells.slice(limitColumns.length);
+  const queue = {
     ...limitsOf(cells),
-    id: textCell(at(0)),
-    isPaused: booleanCell(at(1)),
-    createdMs: integerCell(at(2)),
-    updatedMs: integerCell(at(3)),
-    waiting: integerCell(at(4)),
-    oldestWaitingMs: optionalIntegerCell(at(5)),
-    running: integerCell(at(6)),
+    id: textCell(id),
+    isPaused: booleanCell(isPaused),
+    createdMs: integerCell(createdMs),
+    updatedMs: integerCell(updatedMs),
+  };
+  return { queue, figures };
+}
+
+export function storedQueueOf(cells: readonly Cell[]): StoredStartQueue {
+  const { queue, figures } = queueOf(cells);
+  const [waiting, oldestWaitingMs, running] = figures;
+  return {
+    ...queue,
+    waiting: integerCell(waiting),
+    oldestWaitingMs: optionalIntegerCell(oldestWaitingMs),
+    running: integerCell(running),
   };
 }
 

@@ -1,7 +1,7 @@
 /** The longest pause before looking at what all processes were told of, in ms. */
 const MAX_SPREAD_MS = 256;
-/** How long a single item may stand there before those who are usually too late fetch it, in ms, and up to twice as long. */
-const PATIENCE_MS = 2_000;
+/** A single item is left to the quicker for so many times the longest pause. */
+const PATIENCE_FACTOR = 8;
 
 /**
  * Keeps a herd from running for one item (C-27). All idle processes hear of new work at the
@@ -19,9 +19,13 @@ export class WakeDamper {
     return this.spreadMs * this.random();
   }
 
-  /** How long to leave a single item to somebody quicker, in ms; 0: not at all. */
+  /**
+   * How long to leave a single item to somebody quicker, in ms; 0: not at all. To come too
+   * late once says nothing: the only worker of a schema does when one fetch brings what two
+   * notifications tell of.
+   */
   patienceMs(): number {
-    return this.spreadMs === 0 ? 0 : PATIENCE_MS * (1 + this.random());
+    return this.spreadMs <= 1 ? 0 : PATIENCE_FACTOR * this.spreadMs * (1 + this.random());
   }
 
   found(): void {

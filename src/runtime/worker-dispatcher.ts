@@ -12,6 +12,7 @@ import type { RuntimeCore } from './core.js';
 import type { Dispatchable, Look } from './dispatcher-loop.js';
 import { FetchAhead } from './fetch-ahead.js';
 import { unregisteredDelayMs } from './fetch-errors.js';
+import { HeldRows } from './held-rows.js';
 import { OwnWork } from './own-work.js';
 import { poisonActivity } from './poison.js';
 import { SessionSlots } from './session-slots.js';
@@ -49,14 +50,9 @@ export class WorkerDispatcher implements Dispatchable {
   private readonly sessions: SessionSlots;
   private readonly ahead: FetchAhead;
   private readonly suspect: SuspectActivity;
-  /** Rows whose lock this process holds. */
-  private readonly held = new Set<ActivityRow>();
-  private waitingCount = 0;
-  /** Of the rows held, those that came with turns of this process. */
-  private ownCount = 0;
+  private readonly held = new HeldRows();
   /** The last look took as many sessions as it might: rows of others may have been left. */
   private leftSessions = false;
-  private quietWaiters: (() => void)[] = [];
 
   constructor(
     private readonly core: RuntimeCore,
@@ -73,7 +69,7 @@ export class WorkerDispatcher implements Dispatchable {
       ...parts,
       sessions: this.sessions,
       handlerOf: (name) => this.handlerOf(name),
-      started: () => (this.waitingCount -= 1),
+      started: () => this.held.started(),
       answered: (durationMs) => this.ahead.handlerEnded(durationMs),
       ended: (activity, result) => this.ended(activity, result),
       settled: (activity, how) => this.settled(activity, how),
@@ -133,8 +129,8 @@ export class WorkerDispatcher implements Dispatchable {
   }
 
   /** Resolves when nothing is held: no activity waits, runs or is being settled. */
-  async quiet(): Promise<void> {
-    while (this.held.size > 0) await new Promise<void>((resolve) => this.quietWaiters.push(resolve));
+  quiet(): Promise<void> {
+    return this.held.quiet();
   }
 
   /** These activities were cancelled: those that this process holds learn it now. */
@@ -176,7 +172,7 @@ export class WorkerDispatcher implements Dispatchable {
   }
 
   private room(): number {
-    const held = this.waitingCount + this.runner.runningCount + this.ownWork.reservedCount;
+    const held = this.held.waitingCount + this.runner.runningCount + this.ownWork.reservedCount;
     return this.ahead.limit - held;
   }
 
@@ -185,7 +181,7 @@ export class WorkerDispatcher implements Dispatchable {
     if (this.suspect.present) return 0;
     const room = this.room();
     if (this.parts.effects.isQueueEmpty()) return room;
-    return Math.min(room, (this.ahead.limit >> 1) - this.ownCount - this.ownWork.reservedCount);
+    return Math.min(room, (this.ahead.limit >> 1) - this.held.ownCount - this.ownWork.reservedCount);
   }
 
   /** Rows are locked by this process. */
@@ -202,14 +198,14 @@ export class WorkerDispatcher implements Dispatchable {
     for (const row of rows) {
       const activity = this.hold(row, takenAtMs, isOwn);
       if (!activity || !this.admit(activity)) continue;
-      this.waitingCount += 1;
+      this.held.admitted();
       (row.attemptCount >= this.core.options.suspectAttempts ? suspects : usable).push(activity);
     }
     await this.parts.names.load([...usable, ...suspects].map(({ item }) => item.instance));
-    const waiting = (activity: ActivityRow) => activity.state === 'waiting' && this.held.has(activity);
+    const waiting = (activity: ActivityRow) => this.held.isWaiting(activity);
     if (suspects.length > 0) this.isolate(suspects.filter(waiting));
     this.runner.enqueue(usable.filter(waiting));
-    if (this.waitingCount > 0) this.ahead.rowsWait();
+    if (this.held.waitingCount > 0) this.ahead.rowsWait();
   }
 
   /** Keeps the lock of the row; `undefined` when it is no activity at all. */
@@ -224,7 +220,6 @@ export class WorkerDispatcher implements Dispatchable {
     }
     const activity: ActivityRow = { row, item, state: 'waiting', takenAtMs, isOwn };
     this.held.add(activity);
-    if (isOwn) this.ownCount += 1;
     this.parts.keeper.hold(row, takenAtMs, () => this.lockLost(activity));
     return activity;
   }
@@ -320,12 +315,8 @@ export class WorkerDispatcher implements Dispatchable {
 
   /** Takes out rows that have not started. */
   private withdraw(matches: (activity: ActivityRow) => boolean): ActivityRow[] {
-    const taken = [...this.held].filter((activity) => activity.state === 'waiting' && matches(activity));
-    if (taken.length > 0) {
-      this.runner.withdraw(new Set(taken));
-      this.waitingCount -= taken.length;
-      for (const activity of taken) activity.state = 'settling';
-    }
+    const taken = this.held.withdraw(matches);
+    if (taken.length > 0) this.runner.withdraw(new Set(taken));
     return taken;
   }
 
@@ -334,7 +325,7 @@ export class WorkerDispatcher implements Dispatchable {
     const isMovable = ({ item }: ActivityRow) => item.sessionId === undefined && !this.suspect.present;
     const back = this.withdraw((waiting) => waiting.takenAtMs <= takenBeforeMs && isMovable(waiting));
     for (const activity of back) this.settlement.abandon(activity, { ignoreAttempt: true });
-    return { givenBack: back.length, waiting: this.waitingCount };
+    return { givenBack: back.length, waiting: this.held.waitingCount };
   }
 
   /** Rows that came too late, or while the runtime stops. */
@@ -361,13 +352,10 @@ export class WorkerDispatcher implements Dispatchable {
 
   private released(activity: ActivityRow): void {
     this.parts.keeper.release(activity.row);
-    if (this.held.delete(activity) && activity.isOwn) this.ownCount -= 1;
+    this.held.delete(activity);
     this.suspect.released(activity);
     // A look may have waited for acknowledgements, of which there were too many.
     this.parts.effects.roomFreed();
-    if (this.held.size > 0 || this.quietWaiters.length === 0) return;
-    const waiters = this.quietWaiters;
-    this.quietWaiters = [];
-    for (const resolve of waiters) resolve();
+    this.held.tellWhoeverWaits();
   }
 }

@@ -18,6 +18,17 @@ describe('C-27 looks at what all processes were told of', () => {
     expect(damper.pauseMs()).toBe(0);
   });
 
+  test('a single item is left to the quicker only by who was too late more than once, and longer each time', () => {
+    const damper = new WakeDamper(() => 0.5);
+    const patience = Array.from({ length: 10 }, () => {
+      damper.foundNothing();
+      return damper.patienceMs();
+    });
+    expect(patience).toEqual([0, 24, 48, 96, 192, 384, 768, 1_536, 3_072, 3_072]);
+    damper.found();
+    expect(damper.patienceMs()).toBe(0);
+  });
+
   test('many wait differently long', () => {
     let next = 0;
     const damper = new WakeDamper(() => (next += 0.1));
@@ -79,7 +90,7 @@ describe('C-27 looks at what all processes were told of', () => {
     expect(await askedSince(() => provider.tell('orchestrator', true), 1)).toEqual(['due']);
     // What this process enqueues itself is not waited for.
     expect(await askedSince(() => provider.tell('orchestrator'), 1)).toEqual(['fetch']);
-    // One item is left to somebody quicker for two to four seconds; of several there may be more than those have room for.
+    // It was too late twice: one item is left to the quicker for a moment; of several there may be more than they have room for.
     provider.dueNow = { orchestrator: true };
     const told = () => provider.tell('orchestrator', true);
     expect(await askedSince(told, 3)).toEqual(['due', 'due', 'fetch']);

@@ -1,3 +1,4 @@
+import { errorText } from '../base/error-text.js';
 import type { ActivityContext } from './activity-context.js';
 import type { ActivityResult } from './activity-failure.js';
 import { activityFailureText, activityResult } from './activity-failure.js';
@@ -43,7 +44,7 @@ export function userActivity(name: string, run: ActivityFunction): ActivityHandl
 /** An activity of the runtime itself: its texts are stored as they are. */
 export function systemActivity(run: SystemActivity): ActivityHandler {
   const failed = (thrown: unknown): ActivityResult => {
-    return { ok: false, message: thrown instanceof Error ? thrown.message : String(thrown) };
+    return { ok: false, message: errorText(thrown) };
   };
   return (_ctx, input) => {
     try {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { errorText } from '../base/error-text.js';
 import type { Provider } from '../provider/provider.js';
 import { SYSTEM_ACTIVITY_PREFIX } from './registry.js';
 
@@ -25,9 +26,7 @@ async function kvValueOf(provider: Provider, input: string): Promise<string> {
   try {
     return JSON.stringify(await provider.getKvValue(instance, key));
   } catch (error) {
-    throw new SystemActivityError(
-      `get_kv_value client error: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new SystemActivityError(`get_kv_value client error: ${errorText(error)}`);
   }
 }
 
@@ -36,9 +35,7 @@ function readInput(input: string): { instance: string; key: string } {
   try {
     parsed = JSON.parse(input);
   } catch (error) {
-    throw new SystemActivityError(
-      `get_kv_value: invalid input: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new SystemActivityError(`get_kv_value: invalid input: ${errorText(error)}`);
   }
   const { instance_id: instance, key } = (parsed ?? {}) as { instance_id?: unknown; key?: unknown };
   if (typeof instance !== 'string') throw new SystemActivityError('get_kv_value: missing instance_id');

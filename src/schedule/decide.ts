@@ -1,3 +1,4 @@
+import { errorText } from '../base/error-text.js';
 import type { ScheduleDecision, ScheduleDefinition, ScheduleFacts, StoredSchedule } from '../provider/schedules.js';
 import type { WorkItem } from '../wire/work-item.js';
 import { cronTimes, type FireTimes, intervalTimes, lastFireTimes } from './fire-times.js';
@@ -40,7 +41,7 @@ export function decideFire(schedule: StoredSchedule, facts: ScheduleFacts): Sche
   try {
     return fire(schedule, facts);
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = errorText(error);
     return { starts: [], overlaps: 0, after: { ...schedule, isPaused: true, nextFireMs: null, problem } };
   }
 }

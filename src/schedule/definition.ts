@@ -1,3 +1,4 @@
+import { errorText } from '../base/error-text.js';
 import type { CatchUp, Overlap, ScheduleDefinition } from '../provider/schedules.js';
 import { problemOfRootId } from '../wire/identifiers.js';
 import { fireTimesOf } from './decide.js';
@@ -128,7 +129,7 @@ export function nextFireOf(id: string, definition: ScheduleDefinition, afterMs: 
   try {
     return fireTimesOf(definition).nextAfter(afterMs);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new ScheduleError(id, `cron '${String(definition.cron)}' is not understood: ${reason}`);
   }
 }

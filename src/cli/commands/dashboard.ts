@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { errorText } from '../../base/error-text.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
@@ -39,7 +40,7 @@ async function dashboard(ctx: CliContext, options: DashboardCommandOptions): Pro
     ...(options.readOnly ? { readOnly: true } : {}),
     ...(options.allowHost === undefined ? {} : { allowedHosts: options.allowHost }),
   }).catch((error: unknown) => {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorText(error);
     const isUsage = error instanceof RangeError;
     throw message.startsWith('dashboard: ')
       ? new CliError(isUsage ? ExitCode.usage : ExitCode.refused, message)

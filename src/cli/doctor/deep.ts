@@ -1,3 +1,4 @@
+import { errorText } from '../../base/error-text.js';
 import {
   checkInvariants,
   type InvariantReport,
@@ -64,7 +65,7 @@ function register(
     if (typeof orchestration === 'function') runtime.registerOrchestration(name, orchestration);
     else runtime.register(orchestration);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new CliError(ExitCode.usage, `${module}: ${reason}`);
   }
 }

@@ -1,3 +1,4 @@
+import { errorText } from '../../base/error-text.js';
 import { type Clock, type HostClock, sleepReal, systemHostClock } from '../../base/clock.js';
 import type { Logger } from '../../base/logger.js';
 import type { Ms } from '../provider.js';
@@ -95,7 +96,7 @@ export class MeasuredClock implements Clock {
 
   private remeasureInBackground(): void {
     this.remeasure().catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorText(error);
       this.options.logger.debug({ reason }, "the database's time could not be measured; the old offset stays");
     });
   }

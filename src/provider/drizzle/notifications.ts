@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
+import { errorText } from '../../base/error-text.js';
 import type { Logger } from '../../base/logger.js';
 import { notifyChannel } from '../../schema/notify-channel.js';
 import type { Ms, QueueName } from '../provider.js';
 import { EndsElsewhere } from './ends-elsewhere.js';
 import type { Driver, Subscription } from './executor.js';
 import { compile, noRow } from './statement.js';
-import { describe, ThrottledSender } from './throttled-sender.js';
+import { ThrottledSender } from './throttled-sender.js';
 
 /** At most one notification per queue in so long: each costs a lock that all databases of the server share. */
 const THROTTLE_MS: Ms = 10;
@@ -155,7 +156,7 @@ export class Notifications {
       try {
         isTaken = listener(queue, isFromElsewhere) === true || isTaken;
       } catch (error) {
-        this.options.logger.error({ error: describe(error) }, 'a listener for wake-ups failed');
+        this.options.logger.error({ error: errorText(error) }, 'a listener for wake-ups failed');
       }
     }
     return isTaken;
@@ -202,14 +203,14 @@ export class Notifications {
     this.echo = { payload, timer };
     this.send(payload).catch((error: unknown) => {
       // Not the listener's fault; the next connection, or the time-out, decides.
-      this.options.logger.debug({ error: describe(error) }, 'a notification to ourselves could not be sent');
+      this.options.logger.debug({ error: errorText(error) }, 'a notification to ourselves could not be sent');
     });
   }
 
   private lost(error: unknown): void {
     this.listening = false;
     this.forgetEcho();
-    this.options.logger.info({ error: describe(error) }, 'the connection that listens was lost; it is opened again');
+    this.options.logger.info({ error: errorText(error) }, 'the connection that listens was lost; it is opened again');
   }
 
   /** Polling finds the work from here on. Behind a pooler in transaction mode this is for good. */

@@ -1,3 +1,4 @@
+import { errorText } from '../../base/error-text.js';
 import type { Ms } from '../provider.js';
 import { ProviderError } from '../provider-error.js';
 import { openPool, withRetriedConnect } from './connect.js';
@@ -150,5 +151,5 @@ export function detailOf(error: unknown): string {
       ? `pool timed out while waiting for an open connection (${error.reason})`
       : `error communicating with database: ${error.reason}`;
   }
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { errorText } from '../../base/error-text.js';
 import { DrizzleProvider, openEmbedded } from './drizzle-provider.js';
 import { consoleLogger, guardedLogger } from '../../base/logger.js';
 import type { ProviderParts } from './open-provider.js';
@@ -45,7 +46,7 @@ async function speaking(what: string, open: () => Promise<ProviderParts>): Promi
   try {
     return await open();
   } catch (error) {
-    const detail = error instanceof Error ? error.message : String(error);
+    const detail = errorText(error);
     throw new ConnectionFailedError('GenericFailure', `${what}: ${detail}`, error);
   }
 }

@@ -1,3 +1,4 @@
+import { errorText } from '../../base/error-text.js';
 import { exponentialDelayMs } from '../../base/backoff.js';
 import type { Logger } from '../../base/logger.js';
 import type { Ms } from '../provider.js';
@@ -58,7 +59,7 @@ export class ThrottledSender {
         return;
       } catch (error) {
         if (attempt === SEND_ATTEMPTS) {
-          this.logger.warn({ error: describe(error) }, 'other processes could not be notified; they find the news by polling');
+          this.logger.warn({ error: errorText(error) }, 'other processes could not be notified; they find the news by polling');
           return;
         }
         const pauseMs = exponentialDelayMs(RETRY_FROM_MS, attempt, RETRY_UP_TO_MS);
@@ -66,9 +67,4 @@ export class ThrottledSender {
       }
     }
   }
-}
-
-/** Of an error of the connection, what may be logged. */
-export function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

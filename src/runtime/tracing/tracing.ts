@@ -1,4 +1,5 @@
 import { openSync, writeSync } from 'node:fs';
+import { errorText } from '../../base/error-text.js';
 import { ArgumentError } from '../../client/errors.js';
 import { traceFilter } from './trace-filter.js';
 import { jsonLine, textLine } from './trace-line.js';
@@ -83,7 +84,7 @@ function openLog(path: string): number {
   try {
     return openSync(path, 'a');
   } catch (error) {
-    throw failure(`Failed to open log file '${path}': ${error instanceof Error ? error.message : String(error)}`);
+    throw failure(`Failed to open log file '${path}': ${errorText(error)}`);
   }
 }
 

@@ -4,6 +4,7 @@
  * application's: no handler, no payload.
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import { errorText } from '../../../base/error-text.js';
 import { assertNever } from '../../../base/assert-never.js';
 import type { Logger } from '../../../base/logger.js';
 import { monotonicClock } from '../../../base/monotonic-clock.js';
@@ -121,7 +122,7 @@ class LockRenewer {
     try {
       await renewSessionLock(this.provider.ctx, { ownerIds: [ownerId], extendMs: lockTimeoutMs, idleTimeoutMs });
     } catch (error) {
-      logger.warn({ reason: error instanceof Error ? error.message : String(error) }, 'renewing session locks failed');
+      logger.warn({ reason: errorText(error) }, 'renewing session locks failed');
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads';
+import { errorText } from '../../../base/error-text.js';
 import { assertNever } from '../../../base/assert-never.js';
 import type { LockKind, LockThread, LockThreadOptions, ThreadLocks } from '../../lock-thread.js';
 import type { Ms } from '../../provider.js';
@@ -91,7 +92,7 @@ export class WorkerLockThread implements LockThread {
     try {
       this.say({ say: 'password', password: (await this.connection.password?.()) ?? '' });
     } catch (error) {
-      this.say({ say: 'no password', reason: error instanceof Error ? error.message : String(error) });
+      this.say({ say: 'no password', reason: errorText(error) });
     }
   }
 }

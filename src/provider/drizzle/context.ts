@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.js';
 import type { Logger } from '../../base/logger.js';
 import type { Semaphore } from '../../base/semaphore.js';
 import type { DuroxideTables, OwnTables } from '../../schema/tables.js';
+import type { Beside } from './beside.js';
 import type { Driver } from './executor.js';
 import type { HeldConnection } from './held-connection.js';
 import type { StoreIdentity } from './store-identity.js';
@@ -14,6 +15,8 @@ export interface ProviderContext {
   /** May be missing in a schema that native made. */
   readonly ownTables: OwnTables;
   readonly driver: Driver;
+  /** For what a transaction with an older snapshot cannot see. */
+  readonly beside: Beside;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: () => number;

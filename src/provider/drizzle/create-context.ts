@@ -3,6 +3,7 @@ import { consoleLogger, guardedLogger, type Logger } from '../../base/logger.js'
 import { Semaphore } from '../../base/semaphore.js';
 import { assertSchemaName } from '../../schema/schema-name.js';
 import { defineOwnTables, defineSchema } from '../../schema/tables.js';
+import { Beside } from './beside.js';
 import type { ProviderContext } from './context.js';
 import type { Driver } from './executor.js';
 import { HeldConnection } from './held-connection.js';
@@ -34,14 +35,16 @@ export interface ContextOptions {
 export function createContext(driver: Driver, options: ContextOptions = {}): ProviderContext {
   const { schema = 'public', clock = new SystemClock(), random = Math.random, quarantineAttempts = 10 } = options;
   assertSchemaName(schema);
+  const logger = guardedLogger(options.logger ?? consoleLogger);
   const statements = new Map<string, Statement<unknown>>();
   return {
     schema,
     tables: defineSchema(schema),
     ownTables: defineOwnTables(schema),
     driver,
+    beside: new Beside(driver, logger),
     clock,
-    logger: guardedLogger(options.logger ?? consoleLogger),
+    logger,
     random,
     heldConnection: new HeldConnection(),
     batchFetches: new Semaphore(MAX_BATCH_FETCHES),

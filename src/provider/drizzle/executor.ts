@@ -69,8 +69,8 @@ export interface Driver {
   /** A subscription to a channel on a connection of its own; `undefined` where the driver has none. */
   listen?(channel: string, handlers: ListenHandlers): Subscription;
   /**
-   * What another thread opens a connection of the same kind with; absent where there is
-   * nothing to open it with. @throws UnsupportedError for settings that cannot leave this thread
+   * What a connection of the same kind is opened with beside the pool, also in another thread;
+   * absent where there is nothing to open it with. @throws UnsupportedError for settings that are no data
    */
   connectionSettings?(): ConnectionSettings;
   close(): Promise<void>;

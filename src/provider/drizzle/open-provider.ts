@@ -46,6 +46,7 @@ export async function openProvider(db: DrizzleDatabase, options: DrizzleProvider
   const close = async () => {
     if (clock instanceof MeasuredClock) clock.close();
     await notifications.close();
+    await ctx.beside.close();
     await driver.close();
   };
   try {

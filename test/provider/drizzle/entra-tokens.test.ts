@@ -5,7 +5,7 @@ import { openPool } from '../../../src/provider/drizzle/connect.js';
 import { DrizzleProvider } from '../../../src/provider/drizzle/drizzle-provider.js';
 import { entraPassword, type TokenCredential } from '../../../src/provider/drizzle/entra.js';
 import { connectionSettingsOf } from '../../../src/provider/drizzle/drivers/connection-settings.js';
-import { openClient } from '../../../src/provider/drizzle/lock-thread/open-client.js';
+import { openClient } from '../../../src/provider/drizzle/open-client.js';
 import { PasswordLine } from '../../../src/provider/drizzle/lock-thread/password-line.js';
 import { detailOf } from '../../../src/provider/drizzle/postgres-provider.js';
 import { databaseUrl, dropSchema, uniqueSchema } from '../../support/database.js';
@@ -161,8 +161,8 @@ describe('each new connection logs in with the token of that moment', () => {
         (failure: Error) => line.refuse(failure.message),
       );
     });
-    const ofThread = { driver: 'node-postgres', options: settings.options } as const;
-    const client = (await openClient(ofThread, () => line.ask())) as Pool;
+    const ofThread = { driver: 'node-postgres', options: settings.options, purpose: 'locks', idleTimeoutS: 0 } as const;
+    const client = (await openClient({ ...ofThread, password: () => line.ask() })) as Pool;
     client.on('error', () => {});
     cleanUps.push(() => client.end());
     credential.nowMs += HOUR_MS;

@@ -31,9 +31,9 @@ const CARRIED = [
 const NOT_CARRIED = ['stream', 'socket'] as const;
 
 /**
- * The connection of a pool as data that another thread can have.
+ * The connection of a pool as data, which another thread can have as well.
  * @param passwordOption how the driver calls the password, which may be a function
- * @throws UnsupportedError naming the option that cannot leave this thread
+ * @throws UnsupportedError naming the option that is no data
  */
 export function connectionSettingsOf(
   given: object,
@@ -70,7 +70,7 @@ function asData(name: string, value: unknown): unknown {
 
 function cannotCarry(name: string): UnsupportedError {
   return new UnsupportedError(
-    `locks cannot be renewed from a thread with this connection: its option '${name}' is, or has in it, a function or ` +
-      "an object that cannot leave its thread; connect without it, or use lockRenewal: 'event-loop'",
+    `no connection like those of the pool can be opened beside them: its option '${name}' is, or has in it, ` +
+      'a function or an object that cannot be copied; connect without it',
   );
 }

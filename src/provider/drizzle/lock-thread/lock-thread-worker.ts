@@ -11,12 +11,12 @@ import { monotonicClock } from '../../../base/monotonic-clock.js';
 import { LockKeeper, type LockMetrics, renewEveryMs } from '../../lock-keeper.js';
 import type { LockKind, ThreadLocks } from '../../lock-thread.js';
 import type { Renewal, Result } from '../../provider.js';
+import { openClient } from '../open-client.js';
 import { openProvider, type ProviderParts } from '../open-provider.js';
 import { renewOrchestrationItemLocks } from '../operations/renew-orchestration-item-locks.js';
 import { renewWorkItemLocks } from '../operations/renew-work-item-locks.js';
 import { renewSessionLock } from '../operations/sessions.js';
 import type { FromThread, LockThreadData, ToThread } from './messages.js';
-import { openClient } from './open-client.js';
 import { PasswordLine } from './password-line.js';
 
 /** How often it is looked whether the event loop lives. */
@@ -174,8 +174,11 @@ async function main(): Promise<void> {
     else if (message.say === 'no password') passwords.refuse(message.reason);
     mailbox.put(message);
   });
-  const client = await openClient(data, data.asksForPassword ? () => passwords.ask() : undefined);
-  const { namedStatements, schema } = data;
+  const { driver, options, namedStatements, schema } = data;
+  const password = data.asksForPassword ? () => passwords.ask() : undefined;
+  // Renewals of both kinds and of sessions, and the clock, may fall together: one waits for the other.
+  // They are rarer than the idle time-out of a pool.
+  const client = await openClient({ driver, options, password, purpose: 'locks', idleTimeoutS: 0 });
   // The event loop's side has migrated the schema and judged it already.
   const own = { migrate: false, allowNewer: true, notifications: false, ownsClient: true };
   const provider = await openProvider({ $client: client }, { schema, namedStatements, logger, ...own });

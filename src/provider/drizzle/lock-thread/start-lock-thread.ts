@@ -5,7 +5,7 @@ import type { LockThread, LockThreadOptions } from '../../lock-thread.js';
 import { UnsupportedError } from '../../provider-error.js';
 import type { ProviderContext } from '../context.js';
 import { MeasuredClock } from '../measured-clock.js';
-import type { ConnectionSettings } from '../executor.js';
+import type { ConnectionSettings, Driver } from '../executor.js';
 import type { LockThreadData } from './messages.js';
 import { WorkerLockThread } from './worker-lock-thread.js';
 import { workerFile } from './worker-file.js';
@@ -16,22 +16,31 @@ import { workerFile } from './worker-file.js';
  */
 export async function startLockThread(ctx: ProviderContext, options: LockThreadOptions): Promise<LockThread> {
   const { driver, clock, schema } = ctx;
-  if (driver.connectionSettings === undefined) {
-    throw new UnsupportedError(
-      `locks cannot be renewed from a thread on this database (${driver.kind}): a second connection to a PostgreSQL ` +
-        "server is needed, as a URL, a pg.Pool or a postgres-js client has one; use lockRenewal: 'event-loop'",
-    );
-  }
+  const connection = connectionOf(driver);
   if (!(clock instanceof MeasuredClock)) {
     const what = clock instanceof FakeClock ? 'a FakeClock' : "a clock of the application's";
     throw new UnsupportedError(
       `locks cannot be renewed from a thread with ${what}: the thread would measure another time; use lockRenewal: 'event-loop'`,
     );
   }
-  const connection = driver.connectionSettings();
   const thread = new WorkerLockThread(newWorker(connection, schema, options), connection, options);
   await thread.ready;
   return thread;
+}
+
+function connectionOf(driver: Driver): ConnectionSettings {
+  let settings: ConnectionSettings | undefined;
+  try {
+    settings = driver.connectionSettings?.();
+  } catch (error) {
+    if (!(error instanceof UnsupportedError)) throw error;
+    throw new UnsupportedError(`locks cannot be renewed from a thread: ${error.message}, or use lockRenewal: 'event-loop'`);
+  }
+  if (settings) return settings;
+  throw new UnsupportedError(
+    `locks cannot be renewed from a thread on this database (${driver.kind}): a second connection to a PostgreSQL ` +
+      "server is needed, as a URL, a pg.Pool or a postgres-js client has one; use lockRenewal: 'event-loop'",
+  );
 }
 
 function newWorker(connection: ConnectionSettings, schema: string, options: LockThreadOptions): Worker {

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { WorkItemOf } from '../../../wire/work-item.js';
 import type { ProviderContext } from '../context.js';
 import type { SqlValues } from '../executor.js';
-import { noRow, type Statement, textCell } from '../statement.js';
+import { booleanCell, type Statement, textCell } from '../statement.js';
 import { inTransaction } from '../transaction.js';
 import { withoutMissingQueues } from '../start-queues/missing-queues.js';
 import { isWaitingInstance } from '../start-queues/queue-rows.js';
@@ -44,39 +44,55 @@ const value = (name: string) => sql.placeholder(name);
 /**
  * Waits for the transactions that start the same id, and keeps later ones waiting until the
  * end of this one. Keys of two numbers are apart from native's, which have one: nobody who
- * fetches the instance waits, or finds it taken. One row, unless `where` keeps it out.
+ * fetches the instance waits, or finds it taken. One row, unless `where` keeps it out: whether
+ * the statements after it see what was committed before.
  */
-export function lockOfStart(ctx: ProviderContext, where?: SQL): Statement<undefined> {
+export function lockOfStart(ctx: ProviderContext, where?: SQL): Statement<boolean> {
   return ctx.statement(
     `start if absent: lock${where ? ' in scope' : ''}`,
     () => sql`select pg_advisory_xact_lock(hashtext('ddz.start'), hashtext(${value('startKey')}::text))
-      ${where ? sql`where ${where}` : sql``}`,
-    noRow,
+      ${where ? sql`, ${seesWhatOthersCommitted} where ${where}` : sql``}`,
+    ([, seesAll]) => seesAll === undefined || booleanCell(seesAll),
+  );
+}
+
+/** Not where one snapshot serves the whole transaction. */
+export const seesWhatOthersCommitted = sql`(current_setting('transaction_isolation') like 'read %committed')`;
+
+/** {@link isAbsent}, as a question. */
+export function lookForAbsence(ctx: ProviderContext): Statement<boolean> {
+  return ctx.statement(
+    `start if absent: look${ctx.startQueues.present ? ' beside start queues' : ''}`,
+    () => sql`select ${isAbsent(ctx)}`,
+    ([is]) => booleanCell(is),
   );
 }
 
 /**
- * The start, if there is neither an instance of its id nor a start that waits, be it in a
- * start queue. By the index on the instance; rows of other kinds are read only where no
+ * That there is neither an instance of the id nor a start that waits, be it in a start
+ * queue. By the index on the instance; rows of other kinds are read only where no
  * instance is there yet.
  */
-export function insertUnlessStarted(ctx: ProviderContext, where?: SQL): Statement<string> {
+function isAbsent(ctx: ProviderContext): SQL {
   const { instances, orchestratorQueue } = ctx.tables;
   const instance = sql`${value('instance')}::text`;
-  const looksAtQueues = ctx.startQueues.present;
-  const isAbsent = sql`not exists (select 1 from ${instances} where instance_id = ${instance})
+  return sql`not exists (select 1 from ${instances} where instance_id = ${instance})
     and not exists (select 1 from ${orchestratorQueue} where instance_id = ${instance}
       and work_item like '{"StartOrchestration"%')
     ${
-      looksAtQueues
+      ctx.startQueues.present
         ? sql`and not exists (select 1 from ${ctx.ownTables.queuedStarts} q
             where q.instance_id = ${instance} and ${isWaitingInstance('q')})`
         : sql``
     }`;
+}
+
+/** The start, if {@link isAbsent}. */
+export function insertUnlessStarted(ctx: ProviderContext, where?: SQL): Statement<string> {
   return ctx.statement(
-    `start if absent: insert${looksAtQueues ? ' beside start queues' : ''}${where ? ' in scope' : ''}`,
+    `start if absent: insert${ctx.startQueues.present ? ' beside start queues' : ''}${where ? ' in scope' : ''}`,
     () => sql`with added as (
-        ${insertIntoOrchestratorQueue(ctx, sql`where ${isAbsent} ${where ? sql`and ${where}` : sql``}`)} returning id
+        ${insertIntoOrchestratorQueue(ctx, sql`where ${isAbsent(ctx)} ${where ? sql`and ${where}` : sql``}`)} returning id
       ) select id::text from added`,
     ([id]) => textCell(id),
   );

@@ -5,10 +5,11 @@ import type { Ms, Result } from '../../provider.js';
 import type { QueuedStart, QueueStartOutcome } from '../../start-queues.js';
 import type { ProviderContext } from '../context.js';
 import type { SqlValues, Transaction } from '../executor.js';
+import { seesWhatOthersCommitted } from '../operations/enqueue-start-if-absent.js';
 import { isRunning, isStarted } from '../operations/is-running.js';
 import { refuseOrchestratorItem } from '../operations/refusal.js';
 import { done, failed, settleAccepted } from '../operations/settle-batch.js';
-import { noRow, type Statement, textCell } from '../statement.js';
+import { booleanCell, noRow, type Statement, textCell } from '../statement.js';
 import { inTransaction } from '../transaction.js';
 import { holdsSlotInstance, value } from './queue-rows.js';
 
@@ -64,16 +65,19 @@ export function startRow(start: QueuedStart): StartRow {
   return { start, text: encodeWorkItem(start.item) };
 }
 
-/** Excludes whoever starts one of these ids, here or by `enqueueStartIfAbsent`. In one order, so that batches wait and never deadlock. */
-export function lockStarts(ctx: ProviderContext, where?: SQL): Statement<undefined> {
+/**
+ * Excludes whoever starts one of these ids, here or by `enqueueStartIfAbsent`. In one order, so
+ * that batches wait and never deadlock. Each row says whether later statements see what was committed before.
+ */
+export function lockStarts(ctx: ProviderContext, where?: SQL): Statement<boolean> {
   return ctx.statement(
     `queued starts: lock${where ? ' in scope' : ''}`,
-    () => sql`select pg_advisory_xact_lock(hashtext('ddz.start'), k.hash)
+    () => sql`select pg_advisory_xact_lock(hashtext('ddz.start'), k.hash), ${seesWhatOthersCommitted}
       from (
         select distinct hashtext(u.start) as hash from unnest(${value('startLocks')}::text[]) u(start)
         ${where ? sql`where ${where}` : sql``} order by 1
       ) k`,
-    noRow,
+    ([, seesAll]) => booleanCell(seesAll),
   );
 }
 

@@ -3,6 +3,7 @@ import { UnsupportedError } from '../../provider-error.js';
 import { missingTable } from '../admin/own-tables.js';
 import type { ProviderContext } from '../context.js';
 import { refuseOrchestratorItem } from '../operations/refusal.js';
+import { addIfAbsent, mayBeAdded } from '../operations/scope/add-if-absent.js';
 import { type CallerTransaction, isInScope } from '../scope.js';
 import {
   freeEndedOf,
@@ -16,7 +17,7 @@ import {
 
 /**
  * A start that waits for its admission, in a caller's transaction, which keeps the lock on
- * its id until its end. Everything is issued in the tick of the call.
+ * its id until its end.
  * @throws TransactionEndedError, UnsupportedError, ProviderError
  */
 export async function queueInScope(
@@ -29,16 +30,15 @@ export async function queueInScope(
   // Found out by a statement, it would have aborted the caller's transaction.
   if (!ctx.startQueues.present) throw unavailable(ctx);
   const rows = [startRow(start)];
-  const values = startRowValues(ctx, rows, ctx.clock.nowMs());
-  const locked = transaction.run(QUEUE_START, lockStarts(ctx, isInScope), values);
-  const freed = transaction.run(QUEUE_START, freeEndedOf(ctx, isInScope), values);
-  const added = transaction.run(QUEUE_START, insertStarts(ctx, isInScope), values);
-  const notified = transaction.notify(QUEUE_START, 'startQueues');
-  for (const one of [freed, added, notified]) one.catch(() => {});
-  // No lock: the transaction is over. Then postgres-js may never answer the statements behind it.
-  if ((await locked).length === 0) throw transaction.ended(QUEUE_START);
-  const [outcome = 'exists'] = outcomesOf(rows, await added);
-  await notified;
+  const answers = await addIfAbsent(ctx, transaction, {
+    operation: QUEUE_START,
+    instance: start.item.instance,
+    lock: lockStarts(ctx, isInScope),
+    statements: [freeEndedOf(ctx, isInScope), insertStarts(ctx, mayBeAdded(ctx))],
+    values: startRowValues(ctx, rows, ctx.clock.nowMs()),
+    wakes: 'startQueues',
+  });
+  const [outcome = 'exists'] = outcomesOf(rows, answers);
   return outcome;
 }
 

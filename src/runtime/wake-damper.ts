@@ -5,11 +5,14 @@ const PATIENCE_FACTOR = 8;
 
 /**
  * Keeps a herd from running for one item (C-27). All idle processes hear of new work at the
- * same moment, and one can have it. Whoever came too late waits a little, and differently
+ * same moment, and one can have it. Whoever came too late twice waits a little, and differently
  * long, the next time; whoever found something goes at once. So a lone process never
- * waits, and of many a few are quick and the others look when the work is gone.
+ * waits, and of many a few are quick and the others look when the work is gone. To come
+ * too late once says nothing: the only worker of a schema does when one fetch brings
+ * what two notifications tell of.
  */
 export class WakeDamper {
+  private wasLate = false;
   private spreadMs = 0;
 
   constructor(private readonly random: () => number) {}
@@ -19,20 +22,18 @@ export class WakeDamper {
     return this.spreadMs * this.random();
   }
 
-  /**
-   * How long to leave a single item to somebody quicker, in ms; 0: not at all. To come too
-   * late once says nothing: the only worker of a schema does when one fetch brings what two
-   * notifications tell of.
-   */
+  /** How long to leave a single item to somebody quicker, in ms; 0: not at all. */
   patienceMs(): number {
-    return this.spreadMs <= 1 ? 0 : PATIENCE_FACTOR * this.spreadMs * (1 + this.random());
+    return PATIENCE_FACTOR * this.spreadMs * (1 + this.random());
   }
 
   found(): void {
+    this.wasLate = false;
     this.spreadMs = 0;
   }
 
   foundNothing(): void {
-    this.spreadMs = this.spreadMs === 0 ? 1 : Math.min(this.spreadMs * 2, MAX_SPREAD_MS);
+    if (this.wasLate) this.spreadMs = this.spreadMs === 0 ? 1 : Math.min(this.spreadMs * 2, MAX_SPREAD_MS);
+    this.wasLate = true;
   }
 }

@@ -356,6 +356,60 @@ test('40P01 of a real deadlock: the activity is the victim, and runs again in th
   }
 });
 
+test('a lock time-out of the acknowledgement is no failure of the activity, which runs again', async () => {
+  const app = await application(nodePostgres);
+  try {
+    await withClient(async (other) => {
+      await other.query('begin');
+      let runs = 0;
+      const done = app.run('blocked', async (_ctx, tx, { id }) => {
+        runs += 1;
+        await app.insert(tx, `${id} ${runs}`);
+        if (runs === 1) {
+          await other.query(`select 1 from "${app.schema}".worker_queue for update`);
+          await tx.execute(sql`select set_config('lock_timeout', '1ms', true)`);
+        }
+        return `after ${runs}`;
+      });
+      await waitFor('it could not be acknowledged', () => app.metrics().activityInfraErrors === 1);
+      await other.query('rollback');
+      expect(await done).toMatchObject({ status: 'Completed', output: 'receipt after 2' });
+      expect(await app.paid()).toEqual(['blocked 2']);
+    });
+  } finally {
+    await app.close();
+  }
+});
+
+test.each([
+  ['53100', 'the disk is full: it runs again', { status: 'Completed', output: 'receipt full 2' }],
+  ['23514', 'a constraint of its own: it fails', { status: 'Failed' }],
+])('an error %s of the COMMIT, %s', async (code, _what, expected) => {
+  const app = await application(nodePostgres);
+  const name = (of: string) => sql.raw(`"${app.schema}".${of}`);
+  try {
+    await app.db.execute(sql`create sequence ${name('commits')}`);
+    await app.db.execute(
+      sql`create function ${name('refuse')}() returns trigger language plpgsql as ${sql.raw(`$$ begin
+      if nextval('"${app.schema}".commits') = 1 then raise 'refused' using errcode = '${code}'; end if;
+      return null;
+    end $$`)}`,
+    );
+    await app.db.execute(sql`create constraint trigger refused after insert on ${app.payments}
+      deferrable initially deferred for each row execute function ${name('refuse')}()`);
+    let runs = 0;
+    const status = await app.run('full', async (_ctx, tx, { id }) => {
+      runs += 1;
+      await app.insert(tx, `${id} ${runs}`);
+      return `${id} ${runs}`;
+    });
+    expect(status).toMatchObject(expected);
+    expect(await app.paid()).toEqual(expected.status === 'Failed' ? [] : ['full 2']);
+  } finally {
+    await app.close();
+  }
+});
+
 describe.each([
   ['PGlite', pglite, 1],
   ['a pool of one', nodePostgres, 1],

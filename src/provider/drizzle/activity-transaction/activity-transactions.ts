@@ -4,6 +4,7 @@ import type {
   ActivityTransactionOutcome,
   ActivityTransactions,
 } from '../../activity-transactions.js';
+import type { WorkItem } from '../../../wire/work-item.js';
 import type { Ms, TransactionScope, WorkItemLock } from '../../provider.js';
 import { ProviderError, TransactionControlError, TransactionEndedError } from '../../provider-error.js';
 import type { ProviderContext } from '../context.js';
@@ -122,13 +123,29 @@ export class DrizzleActivityTransactions implements ActivityTransactions {
       const use = () => activity.use(tx, scope);
       const completion = await (this.runsAlone ? heldConnection.hold(use) : use());
       guard.close();
-      await this.extendIn(tx, activity.lock);
-      const [isAcked] = await scope.ackWorkItems([{ ...activity.lock, completion }]);
-      if (!isAcked) throw new RollBack({ kind: 'lost' });
+      if (!(await this.complete(tx, scope, activity, completion))) throw new RollBack({ kind: 'lost' });
     } catch (error) {
       guard.close();
       if (error instanceof RollBack) throw error;
       throw new RollBack(await this.failureOf(error, { tx, guard, activity, isOver }));
+    }
+  }
+
+  /** The handler is done: what our own statements fail of, such as a time-out, is no failure of the activity. */
+  private async complete(
+    tx: GuardableTransaction,
+    scope: TransactionScope,
+    { lock }: ActivityTransaction,
+    completion: WorkItem,
+  ): Promise<boolean> {
+    try {
+      await this.extendIn(tx, lock);
+      const [isAcked = false] = await scope.ackWorkItems([{ ...lock, completion }]);
+      return isAcked;
+    } catch (error) {
+      const known = toProviderError(OPERATION, error);
+      const isConflict = CONFLICT.test(serverErrorOf(error)?.code ?? '');
+      throw known.retryable && !isConflict ? new RollBack({ kind: 'unavailable', error: known }) : error;
     }
   }
 
@@ -234,8 +251,10 @@ function afterCommit(error: unknown): ActivityTransactionOutcome {
   if (!fromServer || leavesCommitOpen(fromServer)) {
     return { kind: 'unknown', error: toProviderError(OPERATION, new CommitUnknownError(error)) };
   }
-  // Such as a constraint that is checked at the end.
-  return { kind: CONFLICT.test(fromServer.code) ? 'conflict' : 'thrown', error: fromServer };
+  if (CONFLICT.test(fromServer.code)) return { kind: 'conflict', error: fromServer };
+  const known = toProviderError(OPERATION, fromServer);
+  // A full disk, say; or a constraint that is checked at the end, which is the activity's own.
+  return known.retryable ? { kind: 'unavailable', error: known } : { kind: 'thrown', error: fromServer };
 }
 
 function asUnavailable(error: unknown): ProviderError {

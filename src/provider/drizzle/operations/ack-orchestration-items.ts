@@ -3,6 +3,7 @@ import { errorTexts, ProviderError } from '../../provider-error.js';
 import type { ProviderContext } from '../context.js';
 import { inTransaction } from '../transaction.js';
 import { ackSteps } from './ack-steps.js';
+import type { TellEnded } from './end-states.js';
 import { heldAmong, LOCK_MISSING, lockRows, lockValues, requireLocks, withInstances } from './orchestration-locks.js';
 import { type PreparedTurn, prepareTurn, refuseTurn } from './prepared-turn.js';
 import { visibleAtMs } from './queue-rows.js';
@@ -10,8 +11,6 @@ import { runTogether } from './run-together.js';
 import { done, failed, settleAccepted, tokensOnce } from './settle-batch.js';
 
 const OPERATION = 'ack_orchestration_item';
-
-type TellEnded = (states: readonly InstanceState[]) => void;
 
 /*
  * The lock rows are locked before anything else (P:T-7), and in the first statement, so

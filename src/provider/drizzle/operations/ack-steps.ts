@@ -1,5 +1,5 @@
 import { toStorable } from '../../../base/text.js';
-import type { InstanceState, Ms } from '../../provider.js';
+import type { Ms } from '../../provider.js';
 import type { ProviderContext } from '../context.js';
 import type { SqlValues } from '../executor.js';
 import {
@@ -16,7 +16,7 @@ import {
   type EndedInstance,
   upsertKvDelta,
 } from './ack-statements.js';
-import { endStates, hasEnded } from './end-states.js';
+import { endStates, hasEnded, type TellEnded } from './end-states.js';
 import { moment } from './moment.js';
 import type { PreparedTurn } from './prepared-turn.js';
 import { lockedWorkerRows, orchestratorRows, workerRows } from './queue-rows.js';
@@ -30,7 +30,7 @@ export function ackSteps(
   ctx: ProviderContext,
   turns: readonly PreparedTurn[],
   nowMs: Ms,
-  ended?: (states: readonly InstanceState[]) => void,
+  ended?: TellEnded,
 ): Step[] {
   const orchestrator = turns.flatMap((turn) => turn.orchestratorRows);
   return [
@@ -52,7 +52,7 @@ function instanceStep(
   ctx: ProviderContext,
   turns: readonly PreparedTurn[],
   nowMs: Ms,
-  ended?: (states: readonly InstanceState[]) => void,
+  ended?: TellEnded,
 ): Step {
   const values = instanceValues(turns, nowMs);
   const ending = ended ? turns.filter(({ turn }) => hasEnded(turn)) : [];

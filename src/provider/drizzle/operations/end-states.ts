@@ -3,6 +3,9 @@ import type { AckOrchestrationItem, InstanceState } from '../../provider.js';
 import type { EndedInstance } from './ack-statements.js';
 import type { PreparedTurn } from './prepared-turn.js';
 
+/** Is told how instances have ended. */
+export type TellEnded = (states: readonly InstanceState[]) => void;
+
 /** Whether the instance ends with this turn. */
 export function hasEnded({ metadata }: AckOrchestrationItem): boolean {
   return metadata.status === 'Completed' || metadata.status === 'Failed';

@@ -160,6 +160,25 @@ describe.each(['pglite', 'pg-mem'] as const)('a test environment on %s', (store)
     expect(passedMs()).toBeLessThan(2 * HOUR + 5_000);
   });
 
+  test('schedules fire at their times on the way, and are waited for', async () => {
+    const { client } = env;
+    const daily = { orchestration: 'settle', input: 7, cron: '0 3 * * *', timeZone: 'UTC', catchUp: 'all' } as const;
+    await client.schedules.create({ id: 'daily', ...daily });
+    await client.schedules.create({ id: 'resting', ...daily, paused: true });
+    await env.sleep(3 * DAY);
+    expect(passedMs()).toBe(3 * DAY);
+    expect(await client.schedules.get('daily')).toMatchObject({ firedCount: 3, problem: null });
+    const next = (await client.schedules.get('daily')).nextFireAt;
+    const status = await client.waitForOrchestration(`daily@${next?.toISOString()}`, 20_000);
+    expect(status).toMatchObject({ status: 'Completed', output: 'charged 7' });
+    expect(env.clock.nowMs()).toBe(next?.getTime());
+    // Nothing moves time any more.
+    await client.schedules.delete('daily');
+    await client.schedules.delete('resting');
+    await env.run(settle, 1);
+    expect(env.clock.nowMs()).toBe(next?.getTime());
+  });
+
   test('histories can be kept and replayed', async () => {
     const handle = await env.client.start(checkout, 5, { id: 'kept' });
     await handle.events.enqueue(paid, { cents: 5 });

@@ -88,6 +88,7 @@ export class TestEnvironment {
       onChange: () => this.skipper.check(),
       onDeath: () => undefined,
       expect: (atMs) => this.skipper.expect(atMs),
+      fires: (atMs) => this.skipper.fires(atMs),
     });
     this.client = new Client(this.ofClient.provider, { clock: this.waiting });
     this.skipper = new TimeSkipper({
@@ -281,6 +282,7 @@ export class TestEnvironment {
         onChange: () => this.skipper.check(),
         onDeath: () => this.replace(),
         expect: (atMs) => this.skipper.expect(atMs),
+        fires: (atMs) => this.skipper.fires(atMs),
       },
     );
   }

@@ -40,6 +40,8 @@ export class TimeSkipper {
   private leftAtMs: number | undefined;
   /** Moments of {@link expect} that are to come. */
   private expected: number[] = [];
+  /** When the next schedule fires. */
+  private fireAtMs = Infinity;
   private realStep: TimerHandle | undefined;
 
   constructor(private readonly parts: TimeSkipperParts) {}
@@ -55,6 +57,11 @@ export class TimeSkipper {
   /** Something may happen at this moment of the virtual clock, of which the store does not know. */
   expect(atMs: number): void {
     this.expected.push(atMs);
+  }
+
+  /** The next schedule fires at this moment; `Infinity`: none does. */
+  fires(atMs: number): void {
+    this.fireAtMs = atMs;
   }
 
   stop(): void {
@@ -106,6 +113,8 @@ export class TimeSkipper {
     this.again = true;
     clock.set(nextMs);
     this.expected = this.expected.filter((atMs) => atMs > nextMs);
+    // The loop looks now, and knows the next one.
+    if (this.fireAtMs <= nextMs) this.fireAtMs = Infinity;
     this.parts.wake();
   }
 
@@ -116,7 +125,7 @@ export class TimeSkipper {
   private nextMs({ orchestrator, worker, nextVisibleAtMs }: Due, nowMs: number): number {
     const { clock } = this.parts;
     const sleeperMs = nextWakeAtMs(clock) ?? Infinity;
-    const goalMs = Math.min(nextVisibleAtMs ?? Infinity, ...this.expected);
+    const goalMs = Math.min(nextVisibleAtMs ?? Infinity, this.fireAtMs, ...this.expected);
     // What is due and was not taken waits for a pause of the runtime, such as the one after an error.
     const stepsMatter = this.parts.heldActivities() > 0 || ((orchestrator || worker) && goalMs === Infinity);
     // Pauses with jitter end between two milliseconds; the time of a store is whole.

@@ -9,6 +9,7 @@ import type {
 } from '../../provider/provider.js';
 import { ProviderError } from '../../provider/provider-error.js';
 import type { CrashPoints, Moment } from './crash-points.js';
+import { watchedSchedules } from './watched-schedules.js';
 import { StartQueueWatch } from './watched-start-queues.js';
 
 /** What one process of the environment sees of the store. */
@@ -29,6 +30,7 @@ export interface WatchedParts {
   readonly onChange: () => void;
   readonly onDeath: () => void;
   readonly expect: (atMs: number) => void;
+  readonly fires: (atMs: number) => void;
 }
 
 /**
@@ -37,11 +39,12 @@ export interface WatchedParts {
  * @param onChange called when a call begins or ends
  * @param onDeath called when a crash point strikes
  * @param expect called with a moment at which something may happen of which the store does not know
+ * @param fires called with the next moment at which a schedule fires
  */
 export function watchedProvider(
   store: Provider,
   points: CrashPoints,
-  { onChange, onDeath, expect }: WatchedParts,
+  { onChange, onDeath, expect, fires }: WatchedParts,
 ): Watched {
   let pending = 0;
   let dead = false;
@@ -116,6 +119,13 @@ export function watchedProvider(
             listeners.delete(listener);
             release();
           };
+        };
+      }
+      if (property === 'schedules') {
+        return () => {
+          const schedules = target.schedules?.();
+          const counted = <T>(name: string, run: () => Promise<T>) => call(name, [], run) as Promise<T>;
+          return schedules && watchedSchedules(schedules, { nowMs: () => store.nowMs(), call: counted, fires });
         };
       }
       if (property === 'startQueues') {

@@ -70,6 +70,7 @@ export async function startPostgresServer(options: ServerOptions = {}): Promise<
   let child: ChildProcess | undefined;
   let log = '';
 
+  const killChild = () => child?.kill('SIGQUIT');
   const server: PostgresServer = {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     port,
@@ -107,12 +108,13 @@ export async function startPostgresServer(options: ServerOptions = {}): Promise<
       await exited;
     },
     async destroy() {
+      process.off('exit', killChild);
       await server.stop('immediate');
       await rm(root, { recursive: true, force: true });
     },
   };
   // A test process that dies must not leave a server behind.
-  process.once('exit', () => child?.kill('SIGQUIT'));
+  process.once('exit', killChild);
   await server.start();
   return server;
 }

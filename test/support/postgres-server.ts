@@ -108,8 +108,8 @@ export async function startPostgresServer(options: ServerOptions = {}): Promise<
       await exited;
     },
     async destroy() {
-      process.off('exit', killChild);
       await server.stop('immediate');
+      process.off('exit', killChild);
       await rm(root, { recursive: true, force: true });
     },
   };

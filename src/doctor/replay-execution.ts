@@ -1,6 +1,7 @@
 import { mapEvent } from '../provider/codec/map-payloads.js';
 import type { Action } from '../runtime/replay/action.js';
 import { createExecution } from '../runtime/replay/execution.js';
+import { isFailureOfCode } from '../runtime/replay/limits.js';
 import { sameDecision } from '../runtime/replay/matching.js';
 import type { TurnOutcome } from '../runtime/replay/turn.js';
 import { isActionEvent } from '../runtime/replay/walker.js';
@@ -40,7 +41,7 @@ export async function replayExecution(replay: Replay): Promise<ReplayAnswer> {
   const createDriver = registeredOrchestration(runtime, started.name, started.version);
   const endAt = history.findIndex(({ kind }) => TERMINAL.has(kind));
   const end = endAt < 0 ? undefined : (history[endAt] as TerminalEvent);
-  if (!createDriver || (end && !isDecisionOfCode(end))) return { kind: 'skipped' };
+  if (!createDriver || history.some(isEndedByOthers)) return { kind: 'skipped' };
   // Code would see values that it has never seen: their codec is not known here.
   if (history.some(holdsEncoded)) return { kind: 'skipped' };
   const nowMs = history.at(-1)?.timestampMs ?? started.timestampMs;
@@ -83,9 +84,9 @@ function differentDecision(decisions: readonly Action[], body: readonly HistoryE
 
 type TerminalEvent = EventOf<'OrchestrationCompleted' | 'OrchestrationFailed' | 'OrchestrationContinuedAsNew'>;
 
-/** Poison, limits and failures of the store end an instance whatever its code wants. */
-function isDecisionOfCode(end: TerminalEvent): boolean {
-  return end.kind !== 'OrchestrationFailed' || end.details.kind === 'Application';
+/** An end that overrides the code's stands behind it, if the code came to one. */
+function isEndedByOthers(event: HistoryEvent): boolean {
+  return event.kind === 'OrchestrationFailed' && !isFailureOfCode(event.details);
 }
 
 function differenceOf({ result }: TurnOutcome, end: TerminalEvent | undefined): string | undefined {

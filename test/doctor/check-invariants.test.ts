@@ -110,25 +110,36 @@ describe('a store without damage', () => {
         *Breaks() {
           throw new Error('on purpose');
         },
+        *LongKey(ctx) {
+          ctx.setValue('k'.repeat(600), '1');
+          yield ctx.scheduleActivity('Echo', 1);
+        },
+        *LongStatus(ctx) {
+          ctx.setCustomStatus('s'.repeat(300_000));
+          yield ctx.scheduleActivity('Echo', 1);
+        },
       },
     };
     const runtime = new SteppedRuntime(provider, clock, handlers);
     await runtime.client.startOrchestration('rounds', 'Rounds', 0);
     await runtime.client.startOrchestration('parent', 'Parent');
     await runtime.client.startOrchestration('breaks', 'Breaks');
+    // Limits end them whatever their code has decided.
+    await runtime.client.startOrchestration('long key', 'LongKey');
+    await runtime.client.startOrchestration('long status', 'LongStatus');
     await runtime.settle();
     await runtime.advance(2_000);
     const replay = runtimeWith(handlers);
     const first = await checkInvariants(db, { clock, orchestrations: replay });
     expect(found(first)).toEqual([]);
-    expect(first.checked).toMatchObject({ instances: 4, replayed: 7, notReplayed: 0 });
+    expect(first.checked).toMatchObject({ instances: 6, replayed: 7, notReplayed: 2 });
     await runtime.client.pruneExecutions('rounds', { keepLast: 2 });
     await runtime.client.raiseEvent('rounds', 'go', 1);
     await runtime.settle();
     const second = await checkInvariants(db, { clock, orchestrations: replay });
     expect(found(second)).toEqual([]);
     // What the executions after the pruned ones began with is not known any more.
-    expect(second.checked).toMatchObject({ notReplayed: 2 });
+    expect(second.checked).toMatchObject({ notReplayed: 4 });
     const planted = `insert into instance_locks values ('nobody', 't', 1, 1)`;
     await client.exec(planted);
     expect(found(await checkInvariants(db, { clock }))).toEqual([

@@ -2,7 +2,7 @@ import { assertNever } from '../../base/assert-never.js';
 import { parseSemVer } from '../../wire/compat-version.js';
 import type { ErrorDetails } from '../../wire/error-details.js';
 import { displayErrorDetails } from '../../wire/error-details.js';
-import type { EventBody, HistoryEvent } from '../../wire/event.js';
+import type { EventBody } from '../../wire/event.js';
 import { MAX_CARRIED_MESSAGES } from '../../wire/limits.js';
 import type { WorkItem } from '../../wire/work-item.js';
 import type { Action } from './action.js';
@@ -68,28 +68,29 @@ export function finishTurn(turn: FinishedTurn, decided: TurnResult): Acknowledge
 
   const violation = findLimitViolation(writer.delta, turn);
   let result = decided;
+  // What was decided after an event that cannot be stored goes with it: histories have no gaps.
+  const storedBefore = violation?.unstorable?.eventId ?? Infinity;
   if (violation) {
     const details = orchestrationFailed(violation.message);
     result = { kind: 'failed', details };
+    if (violation.unstorable) writer.dropFrom(violation.unstorable);
     writer.append({ kind: 'OrchestrationFailed', details });
   }
-  const stored = (event: HistoryEvent): boolean => !violation?.unstorable.has(event);
-  const droppedIds = new Set([...(violation?.unstorable ?? [])].map((event) => event.eventId));
 
   const cancelledIds = [...turn.droppedActivities];
   const reason = terminalReason(result);
   if (reason !== undefined) {
     for (const id of [...ledger.openActivities]) {
-      if (droppedIds.has(id)) continue;
+      if (id >= storedBefore) continue;
       writer.append({ kind: 'ActivityCancelRequested', reason }, id);
       cancelledIds.push(id);
     }
   }
 
-  const detached = detachedStarts(turn.pending.filter(({ eventId }) => !droppedIds.has(eventId)));
+  const detached = detachedStarts(turn.pending.filter(({ eventId }) => eventId < storedBefore));
   return {
     result,
-    historyDelta: violation ? writer.delta.filter(stored) : writer.delta,
+    historyDelta: writer.delta,
     workerItems: result.kind === 'continued' ? activityItems(turn) : [],
     orchestratorItems: violation
       ? [...detached, ...parentItems(turn, result)]

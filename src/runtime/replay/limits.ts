@@ -1,4 +1,5 @@
 import { isStorable, utf8Length } from '../../base/text.js';
+import type { ErrorDetails } from '../../wire/error-details.js';
 import type { EventOf, HistoryEvent } from '../../wire/event.js';
 import {
   MAX_CUSTOM_STATUS_BYTES,
@@ -21,12 +22,19 @@ export interface LimitViolation {
   /** Of the first limit that was hit, in the order of runtime.md 2.12. */
   readonly message: string;
   /**
-   * Events that must not be stored: those beyond a limit of ours. A key that no index can
-   * hold would fail the whole acknowledgement. What is beyond a limit of native's stays in
-   * history, as native leaves it.
+   * The first event that must not be stored, because it is beyond a limit of ours: a key that no
+   * index can hold would fail the whole acknowledgement. What is beyond a limit of native's
+   * stays in history, as native leaves it.
    */
-  readonly unstorable: ReadonlySet<HistoryEvent>;
+  readonly unstorable: HistoryEvent | undefined;
 }
+
+/** Whether the code itself failed: poison, limits and the store end an instance whatever its code wants. */
+export function isFailureOfCode(details: ErrorDetails): boolean {
+  return details.kind === 'Application' && !LIMIT_MESSAGE.test(details.message);
+}
+
+const LIMIT_MESSAGE = /exceeds limit \(\d+( bytes)?\)$|^(.* name|.* instance id) is (empty|not well-formed text \(.*\))$/s;
 
 export interface LimitContext {
   readonly instance: string;
@@ -37,14 +45,8 @@ export interface LimitContext {
 
 /** The first limit that the events of a turn break, if any. */
 export function findLimitViolation(delta: readonly HistoryEvent[], context: LimitContext): LimitViolation | undefined {
-  const unstorable = new Set<HistoryEvent>();
-  let ours: string | undefined;
-  for (const event of delta) {
-    const broken = violationOfOurs(event, context);
-    if (broken === undefined) continue;
-    unstorable.add(event);
-    ours ??= broken;
-  }
+  const unstorable = delta.find((event) => violationOfOurs(event, context) !== undefined);
+  const ours = unstorable && violationOfOurs(unstorable, context);
   const message = violationOfNative(delta, context.seedKeys) ?? ours;
   return message === undefined ? undefined : { message, unstorable };
 }

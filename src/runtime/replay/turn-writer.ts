@@ -37,6 +37,12 @@ export class TurnWriter {
     return event;
   }
 
+  /** Takes back an event of this turn and all after it: their ids are free again. */
+  dropFrom(event: HistoryEvent): void {
+    this.delta.length = this.delta.indexOf(event);
+    this.nextId = event.eventId;
+  }
+
   /** The id that the next event will have. */
   get upcomingId(): number {
     return this.nextId;

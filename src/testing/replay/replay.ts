@@ -16,7 +16,7 @@ import type { RecordedHistory, RecordedValues } from './recorded-history.js';
 import { eventsOf } from './recorded-history.js';
 import { ReplayMismatchError } from './replay-mismatch-error.js';
 import type { EndEvent } from './replayed-end.js';
-import { actualEnd, compareEnd, splitEnd } from './replayed-end.js';
+import { actualEnd, compareEnd, isEndedByOthers, splitEnd } from './replayed-end.js';
 
 export interface ReplayOptions {
   /**
@@ -104,12 +104,14 @@ function compareDecisions({
   readonly allowNewDecisions: boolean;
 }): void {
   const failure = unfit(result);
+  // What was decided and could not be stored any more is no difference.
+  const mayGoOn = end ? isEndedByOthers(end) : allowNewDecisions;
   const recorded = body.filter(isActionEvent);
   const length = Math.max(recorded.length, decisions.length);
   for (let i = 0; i < length; i++) {
     const [event, decision] = [recorded[i], decisions[i]];
     if (event && decision && sameDecision(decision, event)) continue;
-    if (!event && !end && allowNewDecisions) break;
+    if (!event && mayGoOn) break;
     throw new ReplayMismatchError({
       orchestration: started.name,
       position: event?.eventId ?? end?.eventId ?? afterLast(body),

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isFailureOfCode } from '../../runtime/replay/limits.js';
 import type { TurnOutcome } from '../../runtime/replay/turn.js';
 import { displayErrorDetails, type ErrorDetails } from '../../wire/error-details.js';
 import type { EventOf, HistoryEvent } from '../../wire/event.js';
@@ -35,11 +36,14 @@ function isNoteOfTheEnd(event: HistoryEvent | undefined): boolean {
   return isNote && event.reason === AT_THE_END;
 }
 
+/** Given up by the system and not by its code: whatever the code does then is right. */
+export function isEndedByOthers(end: EndEvent): boolean {
+  return end.kind === 'OrchestrationFailed' && !isFailureOfCode(end.details);
+}
+
 /** @throws ReplayMismatchError when the code ends in another way than the history */
 export function compareEnd({ result }: TurnOutcome, end: EndEvent, orchestration: string): void {
-  // Given up by the system and not by its code: whatever the code does is right.
-  if (end.kind === 'OrchestrationFailed' && end.details.kind !== 'Application') return;
-  if (isSameEnd(result, end)) return;
+  if (isEndedByOthers(end) || isSameEnd(result, end)) return;
   throw new ReplayMismatchError({
     orchestration,
     position: end.eventId,

@@ -38,7 +38,8 @@ export async function startDashboard(options: StartDashboardOptions): Promise<Ru
     );
   }
   const dashboard = createDashboard({ ...rest, allowedHosts: namesOf(host, rest.allowedHosts) });
-  const server = serve({ fetch: dashboard.fetch, hostname: host, port, overrideGlobalObjects: false }) as Server;
+  const fetch = (request: Request) => dashboard.fetch(withStandardBody(request));
+  const server = serve({ fetch, hostname: host, port, overrideGlobalObjects: false }) as Server;
   try {
     if (!server.listening) await once(server, 'listening');
   } catch (error) {
@@ -58,6 +59,20 @@ export async function startDashboard(options: StartDashboardOptions): Promise<Ru
       await closed;
     },
   };
+}
+
+/**
+ * The requests of the server are only like those of the platform, whose constructor Node 20 then
+ * refuses to be given one by: what may have a body is made one of the platform's. Without
+ * a length and without chunks there is none (RFC 9112, 6.3).
+ */
+function withStandardBody(request: Request): Request {
+  const { url, method, headers, signal } = request;
+  if (method === 'GET' || method === 'HEAD') return request;
+  if (!headers.has('content-length') && !headers.has('transfer-encoding')) {
+    return new Request(url, { method, headers, signal });
+  }
+  return new Request(url, { method, headers, signal, body: request.body, duplex: 'half' });
 }
 
 /** The name to listen on is one to answer under. */

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { request } from 'node:http';
+import { silentLogger } from '../../src/base/logger.js';
 import { createDashboard } from '../../src/dashboard/dashboard.js';
 import { startDashboard } from '../../src/dashboard/start-dashboard.js';
 import { RecordingLogger } from '../support/waiting.js';
@@ -230,6 +232,35 @@ describe('what changes something', () => {
     }
     await stillRuns();
   });
+});
+
+test('over the network: no body, a body in chunks, and one that has too many of them', async () => {
+  const server = await startDashboard({ provider: stage.provider, port: 0, assets: NO_ASSETS, logger: silentLogger });
+  const status = (method: string, path: string, chunks: readonly string[]) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const sent = request(`${server.url}${path}`, { method, headers: OURS }, (answer) => {
+        answer.resume().on('end', () => resolve(answer.statusCode));
+      });
+      sent.on('error', reject);
+      for (const chunk of chunks) sent.write(chunk);
+      sent.end();
+    });
+  try {
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
+      expect([method, await status(method, 'api/nothing', [])]).toEqual([method, 404]);
+    }
+    expect(await status('POST', 'api/actions/raise', [])).toBe(400);
+    expect(await status('POST', 'api/actions/raise', ['{"id":"nobody",', '"name":"go"}'])).toBe(404);
+    expect(
+      await status(
+        'POST',
+        'api/actions/raise',
+        Array.from({ length: 50 }, () => 'x'.repeat(100_000)),
+      ),
+    ).toBe(413);
+  } finally {
+    await server.close();
+  }
 });
 
 describe('headers and logs', () => {

@@ -17,6 +17,12 @@ export function logWarnings(logger: Logger, instance: string, warnings: readonly
       case 'carryForwardTruncated':
         logger.warn(fields, 'more queue messages than continue-as-new carries over: the newest were dropped');
         break;
+      case 'endedWithOpenActivities':
+        logger.warn(
+          fields,
+          'an orchestration ended before its activities, which are cancelled: was an await forgotten?',
+        );
+        break;
       case 'tooManyKeys':
         logger.warn(fields, 'more keys than the limit: the next execution of this instance will fail');
         break;

@@ -53,6 +53,7 @@ describe('how executions end', () => {
     expect(outcome.historyDelta.map(({ eventId }) => eventId)).toEqual([9, 10, 11, 12, 13]);
     expect(outcome.cancelledActivities).toEqual([{ instance: 'inst', executionId: 1, activityId: 2 }]);
     expect(outcome.orchestratorItems).toEqual([]); // children run on
+    expect(outcome.warnings).toEqual([{ kind: 'endedWithOpenActivities', eventIds: [2] }]);
     expect(outcome.metadata).toMatchObject({ status: 'Completed', output: '"out"' });
     expect(outcome.keepWarm).toBe(false);
   });
@@ -65,6 +66,7 @@ describe('how executions end', () => {
       { kind: 'ActivityCancelRequested', reason: 'orchestration_terminal_failed', source: 2 },
     ]);
     expect(outcome.metadata).toMatchObject({ status: 'Failed', output: 'broken' });
+    expect(outcome.warnings).toEqual([]); // what stands beside a failure is no mistake
   });
 
   test('R:CA-15 continue-as-new: the same with another reason, and the next execution’s message', () => {

@@ -124,6 +124,7 @@ describe('fresh execution', () => {
     ]);
     expect(outcome.workerItems).toEqual([]);
     expect(outcome.cancelledActivities.map(({ activityId }) => activityId)).toEqual([2, 3, 4]);
+    expect(outcome.warnings).toEqual([{ kind: 'endedWithOpenActivities', eventIds: [2, 3, 4] }]);
   });
 
   test.each([

@@ -42,6 +42,9 @@ export interface FinishedTurn {
   readonly warn: (warning: TurnWarning) => void;
 }
 
+/** Of many open activities a warning names so many. */
+const MAX_NAMED_ACTIVITIES = 20;
+
 /** The parts of the acknowledgement that depend on how the turn ended. */
 type Acknowledgement = Pick<
   TurnOutcome,
@@ -77,6 +80,7 @@ export function finishTurn(turn: FinishedTurn, decided: TurnResult): Acknowledge
     writer.append({ kind: 'OrchestrationFailed', details });
   }
 
+  if (result.kind === 'completed' || result.kind === 'continuedAsNew') warnOfOpenActivities(turn);
   const cancelledIds = [...turn.droppedActivities];
   const reason = terminalReason(result);
   if (reason !== undefined) {
@@ -144,6 +148,11 @@ function terminalReason(result: TurnResult): string | undefined {
     default:
       return assertNever(result, 'turn result');
   }
+}
+
+function warnOfOpenActivities({ ledger: { openActivities }, warn }: FinishedTurn): void {
+  if (openActivities.size === 0) return;
+  warn({ kind: 'endedWithOpenActivities', eventIds: [...openActivities].slice(0, MAX_NAMED_ACTIVITIES) });
 }
 
 function carryForward({ unreceived, warn }: FinishedTurn): readonly (readonly [string, string])[] {

@@ -34,7 +34,8 @@ export function isFailureOfCode(details: ErrorDetails): boolean {
   return details.kind === 'Application' && !LIMIT_MESSAGE.test(details.message);
 }
 
-const LIMIT_MESSAGE = /exceeds limit \(\d+( bytes)?\)$|^(.* name|.* instance id) is (empty|not well-formed text \(.*\))$/s;
+const LIMIT_MESSAGE =
+  /exceeds limit \(\d+( bytes)?\)$|^(.* name|.* instance id) is (empty|not well-formed text \(.*\))$/s;
 
 export interface LimitContext {
   readonly instance: string;

@@ -107,6 +107,8 @@ export type TurnWarning =
   /** A positional event found nobody waiting; it stays in history and is not delivered. */
   | { readonly kind: 'eventNotDelivered'; readonly name: string }
   | { readonly kind: 'carryForwardTruncated'; readonly kept: number; readonly dropped: number }
+  /** The code came to its end while activities were open, which are cancelled: perhaps an await was forgotten. */
+  | { readonly kind: 'endedWithOpenActivities'; readonly eventIds: readonly number[] }
   /** More keys than the limit, which only the next execution will notice (D-13). */
   | { readonly kind: 'tooManyKeys'; readonly count: number };
 

@@ -1,4 +1,5 @@
 import { Cron, CronPattern } from 'croner';
+import { ZoneClock } from './zone-clock.js';
 
 /** Whether an expression fires in every hour of the day, so that it means intervals and not times of day. */
 export function firesEveryHour(expression: string, timeZone: string): boolean {
@@ -13,29 +14,20 @@ export function firesEveryHour(expression: string, timeZone: string): boolean {
 export class EveryHour {
   /** By the offset from UTC in minutes. */
   private readonly crons = new Map<number, Cron>();
-  private readonly clock: Intl.DateTimeFormat;
+  private readonly clock: ZoneClock;
 
   constructor(
     private readonly expression: string,
     timeZone: string,
   ) {
-    this.clock = new Intl.DateTimeFormat('en-US', {
-      timeZone,
-      hourCycle: 'h23',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
-    });
+    this.clock = new ZoneClock(timeZone);
   }
 
   nextAfter(afterMs: number): number | null {
-    const offset = this.offsetAt(afterMs);
+    const offset = this.clock.offsetAt(afterMs);
     const next = this.nextAt(offset, afterMs);
     if (next === null) return null;
-    const then = this.offsetAt(next);
+    const then = this.clock.offsetAt(next);
     if (then === offset) return next;
     // The offset changes in between. The library counts whole seconds, and so do the changes.
     return this.nextAt(then, this.changeBetween(afterMs, next) - 1_000);
@@ -49,21 +41,14 @@ export class EveryHour {
 
   /** The first second with the offset of `untilMs`; between two fire times there is one change at most. */
   private changeBetween(fromMs: number, untilMs: number): number {
-    const offset = this.offsetAt(untilMs);
+    const offset = this.clock.offsetAt(untilMs);
     let before = Math.floor(fromMs / 1_000);
     let since = Math.floor(untilMs / 1_000);
     while (since - before > 1) {
       const middle = Math.floor((before + since) / 2);
-      if (this.offsetAt(middle * 1_000) === offset) since = middle;
+      if (this.clock.offsetAt(middle * 1_000) === offset) since = middle;
       else before = middle;
     }
     return since * 1_000;
-  }
-
-  private offsetAt(ms: number): number {
-    const fields: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {};
-    for (const { type, value } of this.clock.formatToParts(ms)) fields[type] = Number(value);
-    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = fields;
-    return Math.round((Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(ms / 1_000) * 1_000) / 60_000);
   }
 }

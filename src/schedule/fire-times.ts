@@ -1,5 +1,6 @@
 import { Cron } from 'croner';
 import { EveryHour, firesEveryHour } from './every-hour.js';
+import { TimesOfDay } from './times-of-day.js';
 
 /** When something fires. Moments are Unix ms. */
 export interface FireTimes {
@@ -7,10 +8,10 @@ export interface FireTimes {
   nextAfter(afterMs: number): number | null;
 }
 
-/** Steps of {@link lastFireTimes} at most: a cron expression of every second, looked at for an hour. */
-const MAX_STEPS = 4_000;
-/** How far back is looked, in steps, until there are enough. In ms. */
-const LOOK_BACK_MS = [60_000, 3_600_000, 86_400_000, 32 * 86_400_000, 367 * 86_400_000, Infinity];
+/** A look back of {@link lastFireTimes} that brings more than so many is given up. */
+const MAX_STEPS = 20_000;
+/** How far is looked back first, in ms; then twice as far, until there are enough. */
+const FIRST_LOOK_BACK_MS = 60_000;
 
 /**
  * The fire times of a cron expression on the clocks of a time zone. At a change of the
@@ -20,9 +21,11 @@ const LOOK_BACK_MS = [60_000, 3_600_000, 86_400_000, 32 * 86_400_000, 367 * 86_4
  * @throws Error with the reason, when the expression is not understood
  */
 export function cronTimes(expression: string, timeZone: string): FireTimes {
-  const cron = new Cron(expression, { timezone: timeZone, paused: true });
-  if (firesEveryHour(expression, timeZone)) return new EveryHour(expression, timeZone);
-  return { nextAfter: (afterMs) => cron.nextRun(new Date(afterMs))?.getTime() ?? null };
+  // Says what is wrong with an expression or a time zone.
+  void new Cron(expression, { timezone: timeZone, paused: true });
+  return firesEveryHour(expression, timeZone)
+    ? new EveryHour(expression, timeZone)
+    : new TimesOfDay(expression, timeZone);
 }
 
 /** Fire times every so many ms, counted from `anchorMs`; the first one is an interval after it. */
@@ -32,20 +35,41 @@ export function intervalTimes(everyMs: number, anchorMs: number): FireTimes {
   };
 }
 
-/** The last `count` fire times from `fromMs`, which is one, to `toMs`, in order. */
+/**
+ * The last `count` fire times from `fromMs`, which is one, to `toMs`, in order. Fewer, the
+ * newest, where very many would have to be looked at for the others.
+ */
 export function lastFireTimes(times: FireTimes, fromMs: number, toMs: number, count: number): number[] {
-  for (const backMs of LOOK_BACK_MS) {
-    const startMs = Math.max(fromMs, toMs - backMs);
-    const found: number[] = startMs === fromMs ? [fromMs] : [];
-    let steps = 0;
-    for (
-      let at = times.nextAfter(startMs);
-      at !== null && at <= toMs && steps < MAX_STEPS;
-      at = times.nextAfter(at), steps++
-    ) {
-      found.push(at);
-    }
-    if (found.length >= count || startMs === fromMs) return found.slice(-count);
+  const lastMs = lastFireTime(times, fromMs, toMs);
+  let found = [lastMs];
+  for (let backMs = FIRST_LOOK_BACK_MS; found.length < count; backMs *= 2) {
+    const startMs = Math.max(fromMs, lastMs - backMs);
+    const more = fireTimesBetween(times, startMs, lastMs);
+    if (more === undefined) break;
+    found = startMs === fromMs ? [fromMs, ...more] : more;
+    if (startMs === fromMs) break;
   }
-  return [];
+  return found.slice(-count);
+}
+
+/** Found by halves: however many times there are, some forty are looked at. */
+function lastFireTime(times: FireTimes, fromMs: number, toMs: number): number {
+  const isLast = (ms: number) => (times.nextAfter(ms) ?? Infinity) > toMs;
+  if (isLast(fromMs)) return fromMs;
+  let [before, last] = [fromMs, toMs];
+  while (last - before > 1) {
+    const middle = Math.floor((before + last) / 2);
+    if (isLast(middle)) last = middle;
+    else before = middle;
+  }
+  return last;
+}
+
+/** Those after `fromMs`, up to `toMs`; `undefined`: too many. */
+function fireTimesBetween(times: FireTimes, fromMs: number, toMs: number): number[] | undefined {
+  const found: number[] = [];
+  for (let at = times.nextAfter(fromMs); at !== null && at <= toMs; at = times.nextAfter(at)) {
+    if (found.push(at) > MAX_STEPS) return undefined;
+  }
+  return found;
 }

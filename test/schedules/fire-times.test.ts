@@ -93,6 +93,41 @@ describe('fire times', () => {
     ]);
   });
 
+  test.each([
+    ['Europe/Berlin', '2026-10-25T01:00Z'],
+    ['Europe/Berlin', '2026-03-29T01:00Z'],
+    ['America/New_York', '2026-11-01T06:00Z'],
+    ['America/New_York', '2026-03-08T07:00Z'],
+    ['Africa/Casablanca', '2026-03-22T02:00Z'],
+    // Half an hour back, and forward.
+    ['Australia/Lord_Howe', '2026-04-04T15:00Z'],
+    ['Australia/Lord_Howe', '2026-10-03T15:30Z'],
+    // A day that was left out.
+    ['Pacific/Apia', '2011-12-30T10:00Z'],
+  ])(
+    'around a change of the clocks of %s at %s: whenever it is asked, the next one is the next one',
+    (zone, change) => {
+      const changeMs = Date.parse(change);
+      for (const cron of [
+        '30 2 * * *',
+        '45 1 * * *',
+        '0,30 1-3 * * *',
+        '*/20 1-3 * * *',
+        '15 0-22 * * *',
+        '0 0 * * *',
+      ]) {
+        const times = cronTimes(cron, zone);
+        const all: number[] = [];
+        let at = times.nextAfter(changeMs - 48 * HOUR_MS);
+        for (; at !== null && at < changeMs + 72 * HOUR_MS; at = times.nextAfter(at)) all.push(at);
+        expect(all).toEqual([...new Set(all)].sort((a, b) => a - b));
+        for (let ms = changeMs - 26 * HOUR_MS; ms < changeMs + 26 * HOUR_MS; ms += 420_000) {
+          expect([cron, ms, times.nextAfter(ms)]).toEqual([cron, ms, all.find((fireMs) => fireMs > ms)]);
+        }
+      }
+    },
+  );
+
   test('that never come are none, and what is no expression is refused', () => {
     expect(cronTimes('0 0 30 2 *', 'UTC').nextAfter(0)).toBeNull();
     expect(() => cronTimes('every day', 'UTC')).toThrow();
@@ -111,6 +146,11 @@ describe('fire times', () => {
       '2024-01-01T00:00:00',
       '2025-01-01T00:00:00',
       '2026-01-01T00:00:00',
+    ]);
+    // Thousands of them, and none in the last two days.
+    expect(of('* 8-18 * * 1-5', '2026-12-21T08:00:00Z', '2027-01-03T12:00:00Z', 2)).toEqual([
+      '2027-01-01T18:58:00',
+      '2027-01-01T18:59:00',
     ]);
     expect(of('0 * * * *', '2026-01-01T10:00:00Z', '2026-01-01T12:30:00Z', 100)).toHaveLength(3);
     expect(of('0 * * * *', '2026-01-01T10:00:00Z', '2026-01-01T10:30:00Z', 100)).toEqual(['2026-01-01T10:00:00']);

@@ -21,6 +21,7 @@ import {
   type OpenOptions,
   openDatabase,
   pglite,
+  postgresJs,
   type Tx,
 } from './databases.js';
 
@@ -69,6 +70,8 @@ async function application(
     client,
     runtime,
     start,
+    checkout,
+    code: (id: string, code: Pay) => void payments.set(id, code),
     /** Runs the orchestration with this code for its activity. */
     async run(id: string, code: Pay): Promise<OrchestrationStatus> {
       payments.set(id, code);
@@ -354,6 +357,42 @@ test('40P01 of a real deadlock: the activity is the victim, and runs again in th
   } finally {
     await app.close();
   }
+});
+
+describe.each([nodePostgres, postgresJs, pglite])('over $name a transaction that nobody waits for any more', (kind) => {
+  test('is rolled back, and its connection is free, although its handler never ends', async () => {
+    const app = await application(kind, { max: 4, runtime: { activityCancellationGracePeriodMs: 0 } });
+    try {
+      let isInside = false;
+      let late: Promise<unknown> | undefined;
+      let goOn = () => {};
+      app.code('stuck', async (_ctx, tx, { id }) => {
+        if (isInside) return 'given back by the worker that ended, and run by the next one';
+        await app.insert(tx, id);
+        isInside = true;
+        await new Promise<void>((resolve) => (goOn = resolve));
+        late = app.insert(tx, 'too late').catch((error: unknown) => error);
+        await late;
+        return 'never';
+      });
+      await app.client.start(app.checkout, { id: 'stuck', cents: 1 }, { id: 'stuck' });
+      await waitFor('it is inside', () => isInside);
+      // On the only connection no cancellation can be stored meanwhile: there the worker's end is what frees it.
+      if (kind === pglite) await app.runtime.shutdown(0);
+      else await app.client.cancelInstance('stuck', 'no longer');
+      const worker = kind === pglite ? await app.start() : app.runtime;
+      app.code('next', async (_ctx, tx, { id }) => app.insert(tx, id));
+      await app.client.start(app.checkout, { id: 'next', cents: 1 }, { id: 'next' });
+      expect(await app.client.waitForOrchestration('next', 15_000)).toMatchObject({ status: 'Completed' });
+      goOn();
+      await waitFor('it has tried to go on', () => late !== undefined);
+      expect(await late).toBeInstanceOf(Error);
+      expect(await app.paid()).toEqual(['next']);
+      await worker.shutdown(0);
+    } finally {
+      await app.close();
+    }
+  });
 });
 
 test('a lock time-out of the acknowledgement is no failure of the activity, which runs again', async () => {

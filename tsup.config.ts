@@ -21,7 +21,9 @@ const shared: Options = {
   entry: { ...entries, ...threads },
   target: 'node20',
   platform: 'node',
-  sourcemap: true,
+  // No maps: they were more than half of the package. The code is not minified, so a stack trace names the
+  // function and a line that can be read, below a comment with its source file.
+  sourcemap: false,
   // Entries share chunks: a class exists once per format, so `instanceof` holds across entries.
   splitting: true,
   treeshake: false,

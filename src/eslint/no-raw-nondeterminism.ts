@@ -19,43 +19,56 @@ const COUNTERPARTS: Readonly<Record<string, string>> = {
   randomInt: 'ctx.random()',
 };
 const TIMERS = new Set(['setTimeout', 'setInterval', 'setImmediate']);
+/** What a replay does once more. Names of the platform only: a file may declare a `fetch` of its own. */
+const EFFECTS: Readonly<Record<string, string>> = {
+  fetch: 'an activity',
+  'console.log': 'ctx.log.info()',
+  'console.info': 'ctx.log.info()',
+  'console.debug': 'ctx.log.debug()',
+  'console.warn': 'ctx.log.warn()',
+  'console.error': 'ctx.log.error()',
+};
 const DROP_IN = /^registerOrchestration(Versioned)?(Typed)?$/;
 
 /**
- * Reports raw time, chance and timers in the code of orchestrations: what `orchestration(…)`,
- * `declared.implement(…)` and `registerOrchestration…(…)` are given, as it stands there or by
- * the name of a function of the same file. A replay would get
- * other values than the run before it.
+ * Reports raw time, chance, timers, `fetch` and `console` in the code of orchestrations: what
+ * `orchestration(…)`, `declared.implement(…)` and `registerOrchestration…(…)` are given, as it
+ * stands there or by the name of a function of the same file, and the functions of that file
+ * that such code names in turn. A replay would get other values than the run before it, or
+ * repeat what that did.
  */
 export const noRawNondeterminism: Rule.RuleModule = {
   meta: {
     type: 'problem',
-    docs: { description: 'disallow time, chance and timers that a replay cannot repeat in orchestrations' },
+    docs: { description: 'disallow time, chance, timers and effects that a replay cannot repeat in orchestrations' },
     messages: {
       raw: '{{what}} gives another value on each replay of the orchestration; use {{instead}}.',
+      effect: '{{what}} is done again by each replay of the orchestration; use {{instead}}.',
       timer: '{{what}} is not durable: its orchestration would be put off; use ctx.sleep(ms).',
     },
     schema: [],
   },
   create(context) {
     const { sourceCode } = context;
-    const variables = { getDeclaredVariables: (of: Node) => sourceCode.getDeclaredVariables(of) };
-    const report = (node: Node, what: string, instead: string): void => {
-      if (isInOrchestration(node, variables)) context.report({ node, messageId: 'raw', data: { what, instead } });
+    const isReplayed = (node: Node): boolean => isInOrchestration(node, (of) => sourceCode.getDeclaredVariables(of));
+    const report = (node: Node, messageId: string, data: Record<string, string>): void => {
+      if (isReplayed(node)) context.report({ node, messageId, data });
     };
     return {
       CallExpression(node) {
         const name = nameOf(node.callee as Node);
         if (name === undefined) return;
+        const what = `${name}()`;
         const instead = COUNTERPARTS[name] ?? (name === 'Date' ? 'ctx.now()' : undefined);
-        if (instead !== undefined) report(node, `${name}()`, instead);
-        else if (TIMERS.has(name) && isInOrchestration(node, variables)) {
-          context.report({ node, messageId: 'timer', data: { what: `${name}()` } });
-        }
+        const effect = EFFECTS[name];
+        if (instead !== undefined) report(node, 'raw', { what, instead });
+        else if (TIMERS.has(name)) report(node, 'timer', { what });
+        else if (effect !== undefined && isOfPlatform(node.callee as Node, sourceCode))
+          report(node, 'effect', { what, instead: effect });
       },
       NewExpression(node) {
         if (nameOf(node.callee as Node) === 'Date' && node.arguments.length === 0)
-          report(node, 'new Date()', 'ctx.now()');
+          report(node, 'raw', { what: 'new Date()', instead: 'ctx.now()' });
       },
     };
   },
@@ -70,19 +83,32 @@ function nameOf(node: Node): string | undefined {
   return object === 'globalThis' ? node.property.name : `${object}.${node.property.name}`;
 }
 
-function isInOrchestration(node: Node, { getDeclaredVariables }: DeclaredVariables): boolean {
+/** Whether nothing in the file declares or imports the name that `node` begins with. */
+function isOfPlatform(node: Node, sourceCode: SourceCode): boolean {
+  if (node.type === 'MemberExpression') return isOfPlatform(node.object as Node, sourceCode);
+  const found = sourceCode.getScope(node).references.find(({ identifier }) => identifier === node);
+  return (found?.resolved?.defs.length ?? 0) === 0;
+}
+
+type SourceCode = Rule.RuleContext['sourceCode'];
+type DeclaredVariables = (of: Node) => ReturnType<SourceCode['getDeclaredVariables']>;
+
+/** @param seen functions whose uses were looked at: functions may name each other in a circle */
+function isInOrchestration(node: Node, declared: DeclaredVariables, seen = new Set<Node>()): boolean {
   for (let inner: Node = node, outer: Node | null = node.parent; outer; inner = outer, outer = outer.parent) {
-    const kinds =
-      outer.type === 'CallExpression' && isFunction(inner)
-        ? [kindOfArgument(inner, outer)]
-        : usesByName(inner, outer, getDeclaredVariables).map((name) => kindOfArgument(name, name.parent));
+    const kind = outer.type === 'CallExpression' && isFunction(inner) ? kindOfArgument(inner, outer) : undefined;
+    if (kind !== undefined) return kind === 'orchestration';
+    if (seen.has(inner)) return false;
+    const uses = usesByName(inner, outer, declared);
+    if (uses.length === 0) continue;
+    seen.add(inner);
+    const kinds = uses.map((use) => kindOfArgument(use, use.parent));
     if (kinds.includes('orchestration')) return true;
+    if (uses.some((use, at) => kinds[at] === undefined && isInOrchestration(use, declared, seen))) return true;
     if (kinds.includes('other')) return false;
   }
   return false;
 }
-
-type DeclaredVariables = Pick<Rule.RuleContext['sourceCode'], 'getDeclaredVariables'>;
 
 /** What a function is, by the call that it is an argument of. */
 function kindOfArgument(argument: Node, call: Node | null): ReturnType<typeof definitionOf> {
@@ -91,7 +117,7 @@ function kindOfArgument(argument: Node, call: Node | null): ReturnType<typeof de
 }
 
 /** Where the name of a function is used, in this file: of `function name` and of `const name = `. */
-function usesByName(inner: Node, outer: Node, declared: DeclaredVariables['getDeclaredVariables']): Node[] {
+function usesByName(inner: Node, outer: Node, declared: DeclaredVariables): Node[] {
   const isNamed = outer.type === 'VariableDeclarator' && outer.init === inner && isFunction(inner);
   const declaration = inner.type === 'FunctionDeclaration' ? inner : isNamed ? outer : undefined;
   const id = declaration && 'id' in declaration ? declaration.id : undefined;

@@ -14,8 +14,8 @@ const OVERLAPS: readonly Overlap[] = ['allow', 'skip'];
 /** When a schedule fires, and how it behaves. */
 export interface ScheduleTiming {
   /**
-   * A cron expression of five fields, or six with seconds in front, such as `0 2 * * *`;
-   * or {@link everyMs}.
+   * A cron expression of five fields, such as `0 2 * * *`, six with seconds in front, or
+   * seven with a year behind, too; or {@link everyMs}.
    */
   readonly cron?: string | undefined;
   /** The IANA name of the time zone whose clocks the expression means. @defaultValue `UTC` */

@@ -7,6 +7,7 @@ RuleTester.describe = describe;
 RuleTester.it = test;
 
 const raw = (what: string, instead: string) => ({ messageId: 'raw', data: { what, instead } });
+const effect = (what: string, instead: string) => ({ messageId: 'effect', data: { what, instead } });
 
 new RuleTester().run('no-raw-nondeterminism', noRawNondeterminism, {
   valid: [
@@ -20,6 +21,15 @@ new RuleTester().run('no-raw-nondeterminism', noRawNondeterminism, {
     `const a = () => Math.random(); runtime.registerActivity('a', a);`,
     `function o(ctx) { return ctx.now(); } function other() { return Date.now(); } orchestration('o', o);`,
     `orchestration('o', async (ctx) => { const a = activity('a', () => Date.now()); return ctx.call(a); });`,
+    // Helpers that no orchestration names, also where they name each other.
+    `const at = () => Date.now(); activity('a', () => at()); orchestration('o', async (ctx) => ctx.now());`,
+    `function a() { b(); return Date.now(); } function b() { return a(); } activity('a', b);`,
+    `const at = () => Date.now(); orchestration('o', async (ctx) => ctx.call(activity('a', at)));`,
+    `orchestration('o', async (ctx) => { const at = () => ctx.now(); return at(); }); const at = () => Date.now();`,
+    `activity('a', async () => { console.log('at work'); return fetch('https://a.example'); });`,
+    // Names of the file, not the platform's.
+    `import { fetch } from './durable.js'; orchestration('o', async (ctx) => fetch(ctx));`,
+    `orchestration('o', async (ctx) => { const console = ctx.log; console.info('asked'); });`,
   ],
   invalid: [
     { code: `orchestration('o', async () => Date.now());`, errors: [raw('Date.now()', 'ctx.now()')] },
@@ -69,6 +79,32 @@ new RuleTester().run('no-raw-nondeterminism', noRawNondeterminism, {
     {
       code: `orchestration('o', async () => { await new Promise((r) => setTimeout(r, 1)); });`,
       errors: [{ messageId: 'timer', data: { what: 'setTimeout()' } }],
+    },
+    // Functions of the file that the orchestration names.
+    {
+      code: `const helper = () => Date.now(); orchestration('o', async () => helper());`,
+      errors: [raw('Date.now()', 'ctx.now()')],
+    },
+    {
+      code: `orchestration('o', async () => outer()); function outer() { return inner(); } function inner() { return Math.random(); }`,
+      errors: [raw('Math.random()', 'ctx.random()')],
+    },
+    {
+      code: `function helper(n) { return n ? helper(n - 1) : Date.now(); } orchestration('o', async () => [1].map(helper));`,
+      errors: [raw('Date.now()', 'ctx.now()')],
+    },
+    {
+      code: `const at = () => Date.now(); activity('a', at); const run = async () => at(); orchestration('o', run);`,
+      errors: [raw('Date.now()', 'ctx.now()')],
+    },
+    // What a replay does once more.
+    {
+      code: `orchestration('o', async () => { console.log('asked'); console.error('again'); });`,
+      errors: [effect('console.log()', 'ctx.log.info()'), effect('console.error()', 'ctx.log.error()')],
+    },
+    {
+      code: `orchestration('o', async () => globalThis.fetch('https://a.example'));`,
+      errors: [effect('fetch()', 'an activity')],
     },
   ],
 });

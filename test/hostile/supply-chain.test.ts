@@ -59,6 +59,15 @@ test('the package has no install script, and is published with its provenance', 
   expect(manifest.files).toEqual(expect.arrayContaining(['SECURITY.md', 'LICENSE', 'CHANGELOG.md']));
 });
 
+test('the reference of all exports is made before the package is packed, in a folder that is part of it', async () => {
+  const { scripts, files } = await json<{ scripts: Record<string, string>; files: string[] }>('package.json');
+  const { out } = await json<{ out: string }>('typedoc.json');
+  // Not only before publishing: docs/README.md says that the package has it.
+  expect(scripts['prepack']).toContain('npm run docs:api');
+  expect(scripts['docs:api']).toBe('typedoc');
+  expect(files).toContain(out.split('/')[0]);
+});
+
 describe('the audit of the dependencies', () => {
   /** Runs the script with an `npm` that prints this. */
   async function audit(output: string, ...args: string[]): Promise<{ code: number; text: string }> {

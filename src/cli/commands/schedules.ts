@@ -76,7 +76,10 @@ function defineCreate(schedules: Command, act: Act): void {
     .argument('<id>', 'its id, and the beginning of the ids of its instances')
     .argument('<orchestration>', 'what is started')
     .argument('[input]', 'JSON; @FILE reads a file, - reads stdin')
-    .option('--cron <expression>', "five fields, or six with seconds in front, e.g. '0 2 * * *'")
+    .option(
+      '--cron <expression>',
+      "five fields, six with seconds in front, or seven with a year behind, e.g. '0 2 * * *'",
+    )
     .option('--every <duration>', 'an interval instead, e.g. 15m', duration)
     .option('--time-zone <name>', 'whose clocks the expression means, e.g. Europe/Berlin (default: UTC)')
     .addOption(

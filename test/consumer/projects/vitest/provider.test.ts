@@ -13,8 +13,8 @@ test('the package is used from vitest', async () => {
   expect(conformanceGroups.length).toBeGreaterThan(20);
   expect(typeof openTelemetry().observe).toBe('function');
   await useProvider({ DrizzleProvider, ProviderError, defineSchema }, await testing.createTestDatabase());
-});
+}, 60_000);
 
 test('the testing kit', async () => {
   await useKit({ activity, orchestration }, testing, { store: 'pg-mem' });
-});
+}, 60_000);

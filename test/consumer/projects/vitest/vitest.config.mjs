@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
-  test: { include: ['*.test.ts'], root: import.meta.dirname, testTimeout: 60_000, fileParallelism: false },
+  test: { include: ['*.test.ts'], root: import.meta.dirname, fileParallelism: false },
 });

@@ -77,7 +77,7 @@ export class OrchestrationHandle<Out> {
 
   /**
    * Waits for the end and gives the output.
-   * @param options `timeoutMs`: how long to wait; absent: for ever
+   * @param options `timeoutMs`: how long to wait; absent: for ever; 0 or a negative rest: look once
    * @throws OrchestrationFailedError when the instance failed; WaitTimeoutError; the signal's reason
    */
   async result({ signal, timeoutMs }: WaitOptions & { readonly timeoutMs?: number | undefined } = {}): Promise<Out> {

@@ -4,6 +4,7 @@ import type { InstanceState, Provider, TransactionScope } from '../provider/prov
 import type { Telemetry } from '../provider/telemetry.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../wire/limits.js';
 import { instanceId, integerArgument, nativeTimeoutArgument, stringArgument } from './arguments.js';
+import { checkedDefinition } from './checked-definition.js';
 import { Enqueuer } from './enqueuer.js';
 import type { InputArgument, OrchestrationReference } from './definition.js';
 import { orchestrationFailure, type OrchestrationFailedError } from './durable-errors.js';
@@ -15,7 +16,7 @@ import { OrchestrationHandle } from './orchestration-handle.js';
 import { Schedules } from './schedules.js';
 import { SharedPoll } from './shared-poll.js';
 import type { StartOptions } from './start-options.js';
-import { checkedReference, queuePlacement, typedStartMessage } from './start-options.js';
+import { queuePlacement, typedStartMessage } from './start-options.js';
 import { StartQueues, unknownQueue } from './start-queues.js';
 import type { OrchestrationStatus } from './status.js';
 import { hasEnded, parsedStatus, rawStatus } from './status.js';
@@ -122,7 +123,7 @@ export class Client extends ManagementClient {
 
   /** The handle of an instance, which need not exist (yet). @throws TypeError, ArgumentError, InvalidInputError */
   handle<Out>(definition: OrchestrationReference<unknown, Out>, id: string): OrchestrationHandle<Out> {
-    checkedReference(definition);
+    checkedDefinition(definition, ['orchestration']);
     return new OrchestrationHandle<Out>(this.handles, anyInstance(id));
   }
 

@@ -3,6 +3,7 @@ import { decodePayload } from '../wire/payload.js';
 import { checkAgainstNow } from '../wire/standard-schema.js';
 import type { WorkItem } from '../wire/work-item.js';
 import { timeoutArgument } from './arguments.js';
+import { eventName } from './checked-definition.js';
 import type { EventDefinition, InputArgument } from './definition.js';
 import type { OrchestrationFailedError } from './durable-errors.js';
 import { cancelMessage, signalMessage } from './messages.js';
@@ -132,9 +133,9 @@ export class OrchestrationHandle<Out> {
     event: EventDefinition<unknown> | string,
     data: unknown,
   ): Promise<void> {
-    if (typeof event === 'string') return this.send(kind, event, data);
-    checkAgainstNow(event.data, data, { definition: `event '${event.name}'`, part: 'data' });
-    return this.send(kind, event.name, data);
+    const name = eventName(event);
+    if (typeof event !== 'string') checkAgainstNow(event.data, data, { definition: `event '${name}'`, part: 'data' });
+    return this.send(kind, name, data);
   }
 
   private async send(kind: 'ExternalRaised' | 'QueueMessage', name: string, data: unknown): Promise<void> {

@@ -156,5 +156,17 @@ describe('registration', () => {
     expect(() => activity('a', async () => 1, { retry: { maxAttempts: 0 } })).toThrow(
       "activity 'a': retry.maxAttempts: expected an integer of at least 1, got 0",
     );
+    const policies: [unknown, string][] = [
+      [3, 'retry: expected an object such as { maxAttempts: 3 }, got number'],
+      [null, 'retry: expected an object such as { maxAttempts: 3 }, got null'],
+      [{ backoff: 'fixed' }, "retry.backoff: expected an object such as { kind: 'fixed', delayMs: 100 }, got 'fixed'"],
+      [{ backoff: { kind: 'slow' } }, "retry.backoff.kind: expected 'fixed', 'linear' or 'exponential', got 'slow'"],
+      [{ backoff: { kind: 'fixed' } }, 'retry.backoff.delayMs: expected a finite number from 0, got undefined'],
+      [{ backoff: { kind: 'linear' } }, 'retry.backoff.stepMs'],
+      [{ backoff: { kind: 'exponential' } }, 'retry.backoff.initialMs'],
+    ];
+    for (const [retry, message] of policies) {
+      expect(() => activity('a', async () => 1, { retry: retry as never })).toThrow(message);
+    }
   });
 });

@@ -73,7 +73,7 @@ const PAUSE_OF: Readonly<Record<Backoff['kind'], string>> = {
 };
 
 function checkRetryPolicy(policy: RetryPolicy): void {
-  if (!isObject(policy)) {
+  if (!isObject(policy as unknown)) {
     throw new RangeError(`retry: expected an object such as { maxAttempts: 3 }, got ${shown(policy)}`);
   }
   attemptsOf(policy);

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { POSTGRES_URL, problemOfPostgresUrl } from '../base/connection-url.js';
 import type { GlobalOptions } from './context.js';
 import { CliError, ExitCode } from './exit-codes.js';
 import type { CliIo } from './io.js';
@@ -21,11 +22,11 @@ export function targetOf(options: GlobalOptions, { env, cwd }: CliIo): Target {
       'no database was given; expected DATABASE_URL, --url postgres://… or --pglite DIRECTORY',
     );
   }
-  if (!/^postgres(ql)?:\/\//.test(url)) {
-    const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1];
+  const problem = problemOfPostgresUrl(url);
+  if (problem !== undefined) {
     throw new CliError(
       ExitCode.usage,
-      `${options.url === undefined ? 'DATABASE_URL' : '--url'} is ${scheme ? `a ${scheme}: URL` : 'no URL'}; expected postgres://user@host:port/database`,
+      `${options.url === undefined ? 'DATABASE_URL' : '--url'} ${problem}; expected ${POSTGRES_URL}`,
     );
   }
   return { kind: 'postgres', url };

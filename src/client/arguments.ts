@@ -27,10 +27,18 @@ export function integerArgument(what: string, value: unknown): number {
   return Math.trunc(value);
 }
 
-/** How long to wait, in ms; negative means for ever, as in native. @throws ArgumentError, InvalidInputError */
-export function timeoutArgument(what: string, value: unknown): number {
+/** How long a drop-in method waits, in ms; negative means for ever, as in native. @throws ArgumentError, InvalidInputError */
+export function nativeTimeoutArgument(what: string, value: unknown): number {
   const ms = integerArgument(what, value);
   return ms < 0 ? Infinity : ms;
+}
+
+/**
+ * How long to wait, in ms. A deadline that has passed (`deadline - Date.now()`) leaves a negative
+ * rest: nothing. @throws ArgumentError, InvalidInputError
+ */
+export function timeoutArgument(what: string, value: unknown): number {
+  return Math.max(0, integerArgument(what, value));
 }
 
 /** The id of an instance to be started. @throws ArgumentError, InvalidInputError */

@@ -3,7 +3,8 @@ import { monotonicClock } from '../base/monotonic-clock.js';
 import type { InstanceState, Provider, TransactionScope } from '../provider/provider.js';
 import type { Telemetry } from '../provider/telemetry.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../wire/limits.js';
-import { instanceId, integerArgument, stringArgument, timeoutArgument } from './arguments.js';
+import { instanceId, integerArgument, nativeTimeoutArgument, stringArgument } from './arguments.js';
+import { checkedDefinition } from './checked-definition.js';
 import { Enqueuer } from './enqueuer.js';
 import type { InputArgument, OrchestrationReference } from './definition.js';
 import { orchestrationFailure, type OrchestrationFailedError } from './durable-errors.js';
@@ -15,7 +16,7 @@ import { OrchestrationHandle } from './orchestration-handle.js';
 import { Schedules } from './schedules.js';
 import { SharedPoll } from './shared-poll.js';
 import type { StartOptions } from './start-options.js';
-import { checkedReference, queuePlacement, typedStartMessage } from './start-options.js';
+import { queuePlacement, typedStartMessage } from './start-options.js';
 import { StartQueues, unknownQueue } from './start-queues.js';
 import type { OrchestrationStatus } from './status.js';
 import { hasEnded, parsedStatus, rawStatus } from './status.js';
@@ -122,7 +123,7 @@ export class Client extends ManagementClient {
 
   /** The handle of an instance, which need not exist (yet). @throws TypeError, ArgumentError, InvalidInputError */
   handle<Out>(definition: OrchestrationReference<unknown, Out>, id: string): OrchestrationHandle<Out> {
-    checkedReference(definition);
+    checkedDefinition(definition, ['orchestration']);
     return new OrchestrationHandle<Out>(this.handles, anyInstance(id));
   }
 
@@ -210,7 +211,7 @@ export class Client extends ManagementClient {
     { signal }: WaitOptions = {},
   ): Promise<OrchestrationStatus> {
     const query = anyInstance(instanceId);
-    const waitMs = timeoutArgument('timeoutMs', timeoutMs);
+    const waitMs = nativeTimeoutArgument('timeoutMs', timeoutMs);
     return this.states.wait({
       signal,
       query,
@@ -233,7 +234,10 @@ export class Client extends ManagementClient {
     return status.output;
   }
 
-  /** Waits until the custom status is newer than `lastSeenVersion`, or the instance has ended. @throws WaitTimeoutError */
+  /**
+   * Waits until the custom status is newer than `lastSeenVersion`, or the instance has ended; time-outs as in
+   * {@link waitForOrchestration}. @throws WaitTimeoutError
+   */
   async waitForStatusChange(
     instanceId: string,
     lastSeenVersion: number,
@@ -245,7 +249,7 @@ export class Client extends ManagementClient {
     const stepMs = integerArgument('pollIntervalMs', pollIntervalMs);
     if (stepMs < 0) throw new InvalidInputError(`pollIntervalMs must not be negative, got ${stepMs}`);
     const query = anyInstance(instanceId);
-    const waitMs = timeoutArgument('timeoutMs', timeoutMs);
+    const waitMs = nativeTimeoutArgument('timeoutMs', timeoutMs);
     return this.states.wait({
       signal,
       query,
@@ -265,7 +269,7 @@ export class Client extends ManagementClient {
     return this.provider.getKvValue(anyInstance(instanceId), stringArgument('key', key));
   }
 
-  /** Waits until the key has a value. @throws Error naming key and instance */
+  /** Waits until the key has a value; time-outs as in {@link waitForOrchestration}. @throws Error naming key and instance */
   async waitForValue(
     instanceId: string,
     key: string,
@@ -276,7 +280,7 @@ export class Client extends ManagementClient {
       signal,
       query: { instance: anyInstance(instanceId), key: stringArgument('key', key) },
       accept: (value) => value ?? undefined,
-      timeoutMs: timeoutArgument('timeoutMs', timeoutMs),
+      timeoutMs: nativeTimeoutArgument('timeoutMs', timeoutMs),
       timedOut: () => new Error(`Timed out waiting for value '${key}' on instance '${instanceId}'`),
       firstStepMs: FIRST_STEP_MS,
       maxStepMs: MAX_STEP_MS,

@@ -3,6 +3,7 @@ import { decodePayload } from '../wire/payload.js';
 import { checkAgainstNow } from '../wire/standard-schema.js';
 import type { WorkItem } from '../wire/work-item.js';
 import { timeoutArgument } from './arguments.js';
+import { eventName } from './checked-definition.js';
 import type { EventDefinition, InputArgument } from './definition.js';
 import type { OrchestrationFailedError } from './durable-errors.js';
 import { cancelMessage, signalMessage } from './messages.js';
@@ -77,7 +78,7 @@ export class OrchestrationHandle<Out> {
 
   /**
    * Waits for the end and gives the output.
-   * @param options `timeoutMs`: how long to wait; absent: for ever
+   * @param options `timeoutMs`: how long to wait; absent: for ever; 0 or a negative rest: look once
    * @throws OrchestrationFailedError when the instance failed; WaitTimeoutError; the signal's reason
    */
   async result({ signal, timeoutMs }: WaitOptions & { readonly timeoutMs?: number | undefined } = {}): Promise<Out> {
@@ -132,9 +133,9 @@ export class OrchestrationHandle<Out> {
     event: EventDefinition<unknown> | string,
     data: unknown,
   ): Promise<void> {
-    if (typeof event === 'string') return this.send(kind, event, data);
-    checkAgainstNow(event.data, data, { definition: `event '${event.name}'`, part: 'data' });
-    return this.send(kind, event.name, data);
+    const name = eventName(event);
+    if (typeof event !== 'string') checkAgainstNow(event.data, data, { definition: `event '${name}'`, part: 'data' });
+    return this.send(kind, name, data);
   }
 
   private async send(kind: 'ExternalRaised' | 'QueueMessage', name: string, data: unknown): Promise<void> {

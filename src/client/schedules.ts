@@ -12,8 +12,8 @@ import {
 } from '../schedule/definition.js';
 import { checkAgainstNow } from '../wire/standard-schema.js';
 import { nameArgument, payloadArgument, stringArgument } from './arguments.js';
+import { checkedDefinition } from './checked-definition.js';
 import type { OrchestrationReference } from './definition.js';
-import { checkedReference } from './start-options.js';
 import { checkedKey, checkedPriority, checkedQueueId } from './start-queue-limits.js';
 import { startQueueStore, unknownQueue } from './start-queues.js';
 
@@ -226,7 +226,7 @@ export class Schedules {
       return { orchestration: name, version: versionOf(version), input: this.payload(id, input) };
     }
     if (orchestration === undefined) throw new ScheduleError(id, 'expected an orchestration: a definition or its name');
-    const { name, options: declared } = checkedReference(orchestration);
+    const { name, options: declared } = checkedDefinition(orchestration, ['orchestration']);
     checkAgainstNow(declared.input, input, { definition: `orchestration '${name}'`, part: 'input' });
     return { orchestration: name, version: versionOf(version ?? declared.version), input: this.payload(id, input) };
   }

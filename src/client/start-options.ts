@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { QueuedStart } from '../provider/start-queues.js';
 import { checkAgainstNow } from '../wire/standard-schema.js';
 import type { WorkItem } from '../wire/work-item.js';
+import { checkedDefinition } from './checked-definition.js';
 import type { OrchestrationReference } from './definition.js';
 import { InvalidInputError } from './errors.js';
 import { startMessage } from './messages.js';
@@ -41,7 +42,7 @@ export function typedStartMessage(
   { id, version, ifExists }: StartOptions,
   maxPayloadBytes: number,
 ): WorkItem & { kind: 'StartOrchestration' } {
-  const { name, options } = checkedReference(definition);
+  const { name, options } = checkedDefinition(definition, ['orchestration']);
   if (ifExists !== undefined && ifExists !== 'use' && ifExists !== 'error') {
     throw new InvalidInputError(`ifExists must be 'use' or 'error', got '${String(ifExists)}'`);
   }
@@ -67,14 +68,4 @@ export function queuePlacement({ queue, key, priority }: StartOptions): Omit<Que
     key: checkedKey(queue, key),
     priority: checkedPriority(queue, priority),
   };
-}
-
-/** @throws TypeError for what is no orchestration */
-export function checkedReference<Reference extends OrchestrationReference<unknown, unknown>>(
-  definition: Reference,
-): Reference {
-  const { kind, name } = (definition as Partial<Reference> | null | undefined) ?? {};
-  if (kind === 'orchestration' && typeof name === 'string') return definition;
-  const got = kind === undefined ? typeof definition : `${String(kind)} '${String(name)}'`;
-  throw new TypeError(`expected what orchestration(…) or declareOrchestration(…) returns, got ${got}`);
 }

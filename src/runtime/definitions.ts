@@ -1,3 +1,4 @@
+import { shownDefinition } from '../client/checked-definition.js';
 import { ConfigurationError } from './configuration-error.js';
 import type { Registrable, RegisteringRuntime, Registration } from './registrable.js';
 import { REGISTRATION } from './registrable.js';
@@ -57,7 +58,7 @@ function registrationOf(definition: Registrable, index: number, runtime: Registe
   throw new TypeError(
     isDeclaration
       ? `register: ${kind} '${String(name)}' is only declared; register what its implement(handler) returns`
-      : `register: expected what activity(…) or orchestration(…) returns, got ${definition === null ? 'null' : typeof definition} as argument ${index + 1}`,
+      : `register: expected what activity(…) or orchestration(…) returns as argument ${index + 1}, got ${shownDefinition(definition)}`,
   );
 }
 

@@ -10,6 +10,8 @@ import { COMPAT_VERSION, compareSemVer, parseSemVer } from '../wire/compat-versi
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../wire/limits.js';
 import type { WorkerTagFilter } from './tag-filter-option.js';
 import { resolveTagFilter } from './tag-filter-option.js';
+import { isLogLevel } from './tracing/trace-filter.js';
+import { TRACE_LEVELS } from './tracing/trace-record.js';
 
 /** Who renews locks, see {@link RuntimeOptions.lockRenewal}. */
 export type LockRenewal = 'event-loop' | 'worker-thread';
@@ -206,13 +208,13 @@ export function resolveRuntimeOptions(given: RuntimeOptions | null | undefined):
     warnRawCalls: options.flag('warnRawCalls', process.env['NODE_ENV'] === 'development'),
     maxPayloadBytes: options.count('maxPayloadBytes', DEFAULT_MAX_PAYLOAD_BYTES, 1),
     logFormat: logFormat(options.text('logFormat', observability.text('logFormat', 'pretty'))),
-    logLevel: options.text('logLevel', observability.text('logLevel', 'info')),
+    logLevel: logLevel(options.text('logLevel', observability.text('logLevel', 'info'))),
     serviceName: options.text('serviceName', observability.text('serviceName', 'duroxide')),
     serviceVersion: options.text('serviceVersion', observability.text('serviceVersion', undefined)),
     gaugePollIntervalMs: observability.duration('gaugePollIntervalMs', 60_000, 1),
-    logger: guardedLogger(given?.logger ?? consoleLogger),
-    telemetry: given?.telemetry,
-    clock: given?.clock ?? monotonicClock,
+    logger: guardedLogger(options.object<Logger>('logger', ['debug', 'info', 'warn', 'error']) ?? consoleLogger),
+    telemetry: options.object<Telemetry>('telemetry', ['observe', 'watchQueues']),
+    clock: options.object<Clock>('clock', ['nowMs', 'sleep']) ?? monotonicClock,
   };
 }
 
@@ -229,6 +231,11 @@ function lockRenewal(text: string): LockRenewal {
 /** Anything unknown means `compact`, as in native. */
 function logFormat(text: string): LogFormat {
   return text === 'json' || text === 'pretty' ? text : 'compact';
+}
+
+function logLevel(text: string): string {
+  if (isLogLevel(text)) return text;
+  throw new RangeError(`logLevel must be ${[...TRACE_LEVELS, 'off'].join(', ')}, got ${JSON.stringify(text)}`);
 }
 
 function replayVersions(options: OptionReader): { min: SemVer; max: SemVer } {
@@ -269,6 +276,15 @@ class OptionReader {
     if (value === undefined) return fallback;
     if (typeof value !== 'string') throw this.wrongType('StringExpected', 'a string', option);
     return value;
+  }
+
+  /** An object of the caller's that is used by these methods. */
+  object<T extends object>(option: string, methods: readonly (keyof T & string)[]): T | undefined {
+    const value = this.values[option];
+    if (value === undefined) return undefined;
+    const has = (method: string) => typeof (value as Record<string, unknown> | null)?.[method] === 'function';
+    if (typeof value !== 'function' && methods.every(has)) return value as T;
+    throw this.wrongType('InvalidArg', `an object with the methods ${methods.join(', ')}`, option);
   }
 
   flag(option: string, fallback: boolean): boolean {

@@ -1,5 +1,6 @@
 import type { Logger } from '../base/logger.js';
 import type { EventDefinition, InputArgument, OrchestrationReference } from '../client/definition.js';
+import { checkedDefinition, eventName } from '../client/checked-definition.js';
 import { ActivityError, DurableTimeoutError, subOrchestrationError } from '../client/durable-errors.js';
 import type { AsyncPort } from '../runtime/async/async-driver.js';
 import type { EmittedAction } from '../runtime/replay/action.js';
@@ -82,6 +83,7 @@ export class OrchestrationContext {
     ...args: [...input: InputArgument<In>, options?: ChildOptions | undefined]
   ): DurableCall<Out>;
   call(definition: AnyDeclaration, input?: unknown, options: CallOptions & ChildOptions = {}): DurableCall<unknown> {
+    checkedDefinition(definition, ['activity', 'orchestration'], 'ctx.call');
     const payload = this.payloadFor(definition, input);
     return definition.kind === 'activity'
       ? this.callActivity(definition.name, payload, { ...definition.options, ...options })
@@ -91,12 +93,20 @@ export class OrchestrationContext {
   /**
    * Starts an orchestration that runs on its own: no result, no parent. An id that exists
    * is left as it is.
+   * @throws TypeError without a definition or an id
    */
   start<In>(
     definition: OrchestrationReference<In, unknown>,
     input: In,
-    { id, version }: { readonly id: string; readonly version?: string | undefined },
+    options: { readonly id: string; readonly version?: string | undefined },
   ): void {
+    checkedDefinition(definition, ['orchestration'], 'ctx.start');
+    const { id, version } = (options as Partial<typeof options> | undefined) ?? {};
+    if (typeof id !== 'string') {
+      throw new TypeError(
+        `ctx.start: expected { id } of the instance, a string, as the third argument, got ${typeof id}`,
+      );
+    }
     this.port.emitDetached({
       kind: 'startDetached',
       name: definition.name,
@@ -116,12 +126,16 @@ export class OrchestrationContext {
    * {@link dequeue} for streams.
    */
   waitForEvent<T = unknown>(definition: EventDefinition<unknown, T> | string): DurableCall<T> {
-    return this.emit<T>({ kind: 'waitExternal', name: nameOf(definition) }, (data) => eventData(definition, data));
+    return this.emit<T>({ kind: 'waitExternal', name: eventName(definition, 'ctx.waitForEvent') }, (data) =>
+      eventData(definition, data),
+    );
   }
 
   /** Takes the next message of a mailbox, also one that came before. */
   dequeue<T = unknown>(definition: EventDefinition<unknown, T> | string): DurableCall<T> {
-    return this.emit<T>({ kind: 'dequeueEvent', name: nameOf(definition) }, (data) => eventData(definition, data));
+    return this.emit<T>({ kind: 'dequeueEvent', name: eventName(definition, 'ctx.dequeue') }, (data) =>
+      eventData(definition, data),
+    );
   }
 
   /**
@@ -262,10 +276,6 @@ export class OrchestrationContext {
 
 function decodeResult(text: string | null): unknown {
   return text === null ? null : decodePayload(text);
-}
-
-function nameOf(definition: EventDefinition<unknown, unknown> | string): string {
-  return typeof definition === 'string' ? definition : definition.name;
 }
 
 function eventData<T>(definition: EventDefinition<unknown, T> | string, text: string | null): T {

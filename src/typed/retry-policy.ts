@@ -59,18 +59,54 @@ export function checkAttempts(
 ): void {
   try {
     checkNumber('timeoutMs', timeoutMs);
-    if (retry) checkRetryPolicy(retry);
+    if (retry !== undefined) checkRetryPolicy(retry);
   } catch (error) {
     throw new RangeError(`${definition}: ${(error as Error).message}`, { cause: error });
   }
 }
 
+/** The field of each kind of backoff that has no default. */
+const PAUSE_OF: Readonly<Record<Backoff['kind'], string>> = {
+  fixed: 'delayMs',
+  linear: 'stepMs',
+  exponential: 'initialMs',
+};
+
 function checkRetryPolicy(policy: RetryPolicy): void {
+  if (!isObject(policy as unknown)) {
+    throw new RangeError(`retry: expected an object such as { maxAttempts: 3 }, got ${shown(policy)}`);
+  }
   attemptsOf(policy);
+  checkBackoff(policy.backoff);
   for (const field of ['delayMs', 'stepMs', 'initialMs', 'factor', 'maxMs'] as const) {
     checkNumber(`retry.backoff.${field}`, (policy.backoff as Readonly<Record<string, unknown>> | undefined)?.[field]);
   }
   checkNumber('retry.totalTimeoutMs', policy.totalTimeoutMs);
+}
+
+function checkBackoff(backoff: unknown): void {
+  if (backoff === undefined) return;
+  if (!isObject(backoff)) {
+    throw new RangeError(
+      `retry.backoff: expected an object such as { kind: 'fixed', delayMs: 100 }, got ${shown(backoff)}`,
+    );
+  }
+  const { kind } = backoff;
+  if (typeof kind !== 'string' || !Object.hasOwn(PAUSE_OF, kind)) {
+    throw new RangeError(`retry.backoff.kind: expected 'fixed', 'linear' or 'exponential', got ${shown(kind)}`);
+  }
+  const field = PAUSE_OF[kind as Backoff['kind']];
+  if (backoff[field] === undefined) {
+    throw new RangeError(`retry.backoff.${field}: expected a finite number from 0, got undefined`);
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : value === null ? 'null' : typeof value;
 }
 
 function checkNumber(field: string, value: unknown): void {

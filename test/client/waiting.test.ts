@@ -137,6 +137,14 @@ describe('waiting for an instance', () => {
     });
   });
 
+  test('a time-out that a passed deadline left negative looks once, and finds an end that is there', async () => {
+    const never = runtime.client.handle(shows, 'never');
+    await expect(never.result({ timeoutMs: -4 })).rejects.toMatchObject({ name: 'WaitTimeoutError', timeoutMs: 0 });
+    const handle = await started();
+    await tell({ end: true });
+    expect(await handle.result({ timeoutMs: -4 })).toBe('ended');
+  });
+
   describe('ifExists', () => {
     const calls = () => provider.orchestratorQueue.length;
 

@@ -260,6 +260,10 @@ describe('a store with a codec', () => {
   test('a second codec, and what is none, are refused', () => {
     expect(() => withCodec(withCodec(store, mirror), mirror)).toThrow('has a codec already');
     expect(() => withCodec(store, { ...mirror, name: 'a b' })).toThrow('got a b');
+    expect(() => withCodec(store, undefined as never)).toThrow(
+      'expected a codec { name, encode, decode }, got undefined',
+    );
+    expect(() => withCodec(undefined as never, mirror)).toThrow('withCodec: expected a provider, got undefined');
   });
 });
 

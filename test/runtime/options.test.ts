@@ -43,6 +43,11 @@ describe('runtime options (R:1.1, node-api 5)', () => {
     [{ logLevel: 1 }, 'StringExpected', 'logLevel'],
     [{ unregisteredBackoff: { maxDelayMs: 'x' } }, 'NumberExpected', 'unregisteredBackoff.maxDelayMs'],
     [{ workerTagFilter: {} }, 'InvalidArg', 'workerTagFilter'],
+    [{ logger: 5 }, 'InvalidArg', 'logger'],
+    [{ logger: {} }, 'InvalidArg', 'logger'],
+    [{ logger: console.log }, 'InvalidArg', 'logger'],
+    [{ telemetry: 5 }, 'InvalidArg', 'telemetry'],
+    [{ clock: 5 }, 'InvalidArg', 'clock'],
     [{ workerTagFilter: { tags: [1] } }, 'StringExpected', 'workerTagFilter.tags'],
   ])('%j throws %s and names the option', (options, code, option) => {
     expect(() => resolveRuntimeOptions(options as never)).toThrow(
@@ -58,6 +63,8 @@ describe('runtime options (R:1.1, node-api 5)', () => {
     [{ workerLockTimeoutMs: NaN }, 'workerLockTimeoutMs'],
     [{ sessionIdleTimeoutMs: Infinity }, 'sessionIdleTimeoutMs'],
     [{ maxAttempts: 0 }, 'maxAttempts'],
+    [{ logLevel: 'verbose' }, 'logLevel'],
+    [{ observability: { logLevel: 'verbose' } }, 'logLevel'],
     [{ supportedReplayVersions: { min: '2.0.0', max: '1.0.0' } }, 'supportedReplayVersions.min'],
     [{ supportedReplayVersions: { min: 'x', max: '1.0.0' } }, 'supportedReplayVersions.min'],
     [{ workerTagFilter: { tags: [] } }, 'workerTagFilter.tags'],

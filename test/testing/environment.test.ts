@@ -252,6 +252,22 @@ describe.each(['pglite', 'pg-mem'] as const)('a test environment on %s', (store)
     await expect(env.run(unsteady)).rejects.toThrow('nondeterministic');
   });
 
+  test('arguments that cannot be meant are refused with what was given', async () => {
+    const circle = 'got undefined; modules that import each other in a circle';
+    expect(() => env.mock(undefined as never, () => 1)).toThrow(circle);
+    expect(() => env.mock(settle as never, () => 1)).toThrow(
+      "env.mock: expected what activity(…) or declareActivity(…) returns, got orchestration 'settle'",
+    );
+    expect(() => env.mock('Greet', undefined as never)).toThrow("handler of activity 'Greet', got undefined");
+    expect(() => env.crashBefore(undefined as never)).toThrow(circle);
+    expect(() => env.crashAfter(paid as never)).toThrow("got event 'paid'");
+    expect(() => env.crashBefore(charge, { at: 'x' as never })).toThrow("at must be 'start' or 'commit', got 'x'");
+    for (const ms of ['x', '1000', NaN, Infinity, undefined, -1]) {
+      await expect(env.sleep(ms as never)).rejects.toThrow('env.sleep: expected a finite number of milliseconds');
+    }
+    expect(passedMs()).toBe(0);
+  });
+
   test('functions of the drop-in API', async () => {
     await env.client.startOrchestration('h-1', 'Hello', 'Ada');
     expect(await env.client.waitForOrchestration('h-1')).toMatchObject({ output: 'Hello, Ada' });
@@ -259,6 +275,11 @@ describe.each(['pglite', 'pg-mem'] as const)('a test environment on %s', (store)
     await env.client.startOrchestration('h-2', 'Hello', 'Ada');
     expect(await env.client.waitForOrchestrationTyped('h-2')).toBe('mocked');
   });
+});
+
+test('definitions that are no array are refused', async () => {
+  const single = TestEnvironment.create({ definitions: charge as never });
+  await expect(single).rejects.toThrow("definitions: expected an array of definitions, got activity 'charge'");
 });
 
 test('an unknown store is refused', async () => {

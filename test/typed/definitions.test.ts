@@ -44,6 +44,35 @@ describeScenarios(
       }
     },
 
+    'a call of something that is no definition says what was given': async ({ open, id }) => {
+      const wrong: Record<string, [(ctx: any) => unknown, string]> = {
+        undefined: [
+          (ctx) => ctx.call(undefined, 1),
+          'ctx.call: expected what activity(…), declareActivity(…), orchestration(…)',
+        ],
+        circle: [(ctx) => ctx.call(undefined, 1), 'got undefined; modules that import each other in a circle'],
+        text: [(ctx) => ctx.call('a', 1), 'got string'],
+        function: [(ctx) => ctx.call(() => 1, 1), 'got function'],
+        event: [(ctx) => ctx.call(approved, 1), "got event 'approved'"],
+        start: [(ctx) => ctx.start(undefined, 1, { id: 'x' }), 'ctx.start: expected what orchestration(…)'],
+        'start without id': [(ctx) => ctx.start(hello, 1), 'ctx.start: expected { id } of the instance'],
+        wait: [(ctx) => ctx.waitForEvent(undefined), 'ctx.waitForEvent: expected what event(…) returns, or a name'],
+        dequeue: [(ctx) => ctx.dequeue(hello), "or a name, got orchestration 'hello'"],
+      };
+      const calls = orchestration('calls', async (ctx, which: string) => {
+        await wrong[which]?.[0](ctx);
+      });
+      const runtime = open({ definitions: [calls] });
+      for (const [which, [, message]] of Object.entries(wrong)) {
+        const handle = await runtime.client.start(calls, which, { id: id() });
+        await runtime.settle();
+        await expect(handle.result({ timeoutMs: 0 })).rejects.toThrow(message);
+        await expect(handle.events.raise(undefined as never)).rejects.toThrow(
+          'expected what event(…) returns, or a name',
+        );
+      }
+    },
+
     'a handle raises typed events; data that the schema refuses is not stored': async ({ open, id, provider }) => {
       const runtime = open({ definitions: [approval] });
       const { client } = runtime;
@@ -102,8 +131,12 @@ describe('registration', () => {
     const target = runtime();
     expect(() => target.register(declareActivity('a') as never)).toThrow("activity 'a' is only declared");
     expect(() => target.register(declareOrchestration('o') as never)).toThrow("orchestration 'o' is only declared");
-    expect(() => target.register(null as never)).toThrow('got null as argument 1');
-    expect(() => target.register(greet, (() => 1) as never)).toThrow('got function as argument 2');
+    expect(() => target.register(null as never)).toThrow('as argument 1, got null');
+    expect(() => target.register(greet, (() => 1) as never)).toThrow('as argument 2, got function');
+    expect(() => target.register(undefined as never)).toThrow(
+      'got undefined; modules that import each other in a circle',
+    );
+    expect(() => target.register([greet] as never)).toThrow('got an array');
   });
 
   test('a name that the drop-in API has registered is taken', () => {
@@ -123,5 +156,17 @@ describe('registration', () => {
     expect(() => activity('a', async () => 1, { retry: { maxAttempts: 0 } })).toThrow(
       "activity 'a': retry.maxAttempts: expected an integer of at least 1, got 0",
     );
+    const policies: [unknown, string][] = [
+      [3, 'retry: expected an object such as { maxAttempts: 3 }, got number'],
+      [null, 'retry: expected an object such as { maxAttempts: 3 }, got null'],
+      [{ backoff: 'fixed' }, "retry.backoff: expected an object such as { kind: 'fixed', delayMs: 100 }, got 'fixed'"],
+      [{ backoff: { kind: 'slow' } }, "retry.backoff.kind: expected 'fixed', 'linear' or 'exponential', got 'slow'"],
+      [{ backoff: { kind: 'fixed' } }, 'retry.backoff.delayMs: expected a finite number from 0, got undefined'],
+      [{ backoff: { kind: 'linear' } }, 'retry.backoff.stepMs'],
+      [{ backoff: { kind: 'exponential' } }, 'retry.backoff.initialMs'],
+    ];
+    for (const [retry, message] of policies) {
+      expect(() => activity('a', async () => 1, { retry: retry as never })).toThrow(message);
+    }
   });
 });

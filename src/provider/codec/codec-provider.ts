@@ -50,6 +50,9 @@ const NAME = /^[\w.-]{1,64}$/;
  * @throws UnsupportedError in a schema shared with native, unless forced; TypeError for something that is no codec
  */
 export function withCodec(provider: Provider, codec: PayloadCodec, options: CodecOptions = {}): Provider {
+  if (typeof (provider as Partial<Provider> | null | undefined)?.wakeUps !== 'function') {
+    throw new TypeError(`withCodec: expected a provider, got ${typeOf(provider)}`);
+  }
   checkCodec(codec);
   if (HAS_CODEC in provider) throw new TypeError('withCodec: the provider has a codec already');
   if (provider.wakeUps().sharedWithNative && options.force !== true) {
@@ -72,6 +75,9 @@ export function withCodec(provider: Provider, codec: PayloadCodec, options: Code
 }
 
 function checkCodec(codec: PayloadCodec): void {
+  if (typeof codec !== 'object' || (codec as unknown) === null) {
+    throw new TypeError(`withCodec: expected a codec { name, encode, decode }, got ${typeOf(codec)}`);
+  }
   const { name } = codec;
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw new TypeError(`withCodec: the codec's name must match ${NAME.source}, got ${String(name)}`);
@@ -79,6 +85,10 @@ function checkCodec(codec: PayloadCodec): void {
   if (typeof codec.encode !== 'function' || typeof codec.decode !== 'function') {
     throw new TypeError(`withCodec: the codec '${name}' must have the functions encode and decode`);
   }
+}
+
+function typeOf(value: unknown): string {
+  return value === null ? 'null' : typeof value;
 }
 
 function codecOperations(provider: Provider, codec: PayloadCodec, logger: Logger): Partial<Provider> {

@@ -1,3 +1,4 @@
+import { POSTGRES_URL, problemOfPostgresUrl } from '../../base/connection-url.js';
 import { PACKAGE_VERSION } from '../../base/package-version.js';
 import type { HistoryEvent } from '../../wire/event.js';
 import type { WorkItem, WorkItemOf } from '../../wire/work-item.js';
@@ -342,6 +343,8 @@ export async function openEmbedded({ directory, ...options }: EmbeddedOptions): 
 
 /** @internal The parts of a provider on a pool of its own. */
 export async function openByUrl(url: string, options: ConnectOptions): Promise<ProviderParts> {
+  const problem = problemOfPostgresUrl(url);
+  if (problem !== undefined) throw new TypeError(`connect: the URL ${problem}; expected ${POSTGRES_URL}`);
   return withRetriedConnect(options.connectTimeoutMs, async () => {
     const pool = await connectToPostgres(url, options);
     return openProvider({ $client: pool }, { ownsClient: true, ...options });

@@ -85,7 +85,7 @@ export class CallerTransaction {
     const executor = ctx.driver.scopeOf(tx);
     if (executor) return new CallerTransaction(executor, ctx, tx);
     throw new UnsupportedError(
-      `within(tx): expected a transaction of a Drizzle database over ${ctx.driver.kind}, the driver of this provider, ` +
+      `expected a transaction of a Drizzle database over ${ctx.driver.kind}, the driver of this provider, ` +
         `got ${describeTransaction(tx)}`,
     );
   }

@@ -35,6 +35,11 @@ function directive(text: string): { target: string; least: number } {
   return level === undefined ? { target: left, least: 0 } : { target: '', least: level };
 }
 
+/** Whether a word is a level, or `off`. */
+export function isLogLevel(word: string): boolean {
+  return threshold(word) !== undefined;
+}
+
 function threshold(word: string): number | undefined {
   const lower = word.trim().toLowerCase();
   if (lower === 'off') return OFF;

@@ -51,6 +51,9 @@ export class CrashPoints {
     { kind, name }: { readonly kind: 'activity' | 'orchestration'; readonly name: string },
     { at = 'commit', nth = 1, instance }: CrashAt,
   ): PlannedCrash {
+    if (at !== 'start' && at !== 'commit') {
+      throw new RangeError(`crash: at must be 'start' or 'commit', got '${String(at)}'`);
+    }
     if (!Number.isInteger(nth) || nth < 1) throw new RangeError(`crash: nth must be a whole number from 1, got ${nth}`);
     const point: CrashPoint = { side, at, kind, name, instance, countdown: nth, happened: false };
     this.points.push(point);

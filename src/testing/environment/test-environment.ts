@@ -1,5 +1,6 @@
 import { FakeClock } from '../../base/clock.js';
 import { consoleLogger, type Logger } from '../../base/logger.js';
+import { checkedDefinition, shownDefinition } from '../../client/checked-definition.js';
 import { Client } from '../../client/client.js';
 import type { OrchestrationHandle } from '../../client/orchestration-handle.js';
 import type { InputArgument, OrchestrationReference } from '../../client/definition.js';
@@ -118,6 +119,10 @@ export class TestEnvironment {
    *   definitions that do not fit together
    */
   static async create(options: TestEnvironmentOptions = {}): Promise<TestEnvironment> {
+    const { definitions = [] } = options;
+    if (!Array.isArray(definitions)) {
+      throw new TypeError(`definitions: expected an array of definitions, got ${shownDefinition(definitions)}`);
+    }
     const clock = new FakeClock(options.startAt?.getTime() ?? 1_800_000_000_000);
     const logger = options.logger ?? consoleLogger;
     const store = await openStore(options.store ?? 'auto', { clock, logger });
@@ -174,7 +179,11 @@ export class TestEnvironment {
     activity: ActivityDeclaration<unknown, unknown> | string,
     handler: ActivityHandler<unknown, unknown> & ActivityFunction,
   ): () => void {
-    const name = typeof activity === 'string' ? activity : activity.name;
+    const where = 'env.mock';
+    const name = typeof activity === 'string' ? activity : checkedDefinition(activity, ['activity'], where).name;
+    if (typeof handler !== 'function') {
+      throw new TypeError(`${where}: expected a function as the handler of activity '${name}', got ${typeof handler}`);
+    }
     const run =
       typeof activity === 'string' ? userActivity(name, handler) : this.activityOf(activity.implement(handler));
     const restore = this.activities.mock(name, run);
@@ -192,6 +201,11 @@ export class TestEnvironment {
    * code of an activity it makes that activity take so long.
    */
   async sleep(ms: number): Promise<void> {
+    if (typeof ms !== 'number' || !Number.isFinite(ms) || ms < 0) {
+      throw new RangeError(
+        `env.sleep: expected a finite number of milliseconds from 0, got ${typeof ms === 'number' ? ms : typeof ms}`,
+      );
+    }
     const isTest = !this.activities.isInActivity;
     if (isTest) this.sleepers += 1;
     try {
@@ -208,11 +222,13 @@ export class TestEnvironment {
    * locks of the dead one have run out, as after a power cut.
    */
   crashBefore(definition: Pick<Registrable, 'kind' | 'name'>, at: CrashAt = {}): PlannedCrash {
+    checkedDefinition(definition, ['activity', 'orchestration'], 'env.crashBefore');
     return this.points.add('before', definition, at);
   }
 
   /** As {@link crashBefore}, right after it was stored and before the worker learns of it. */
   crashAfter(definition: Pick<Registrable, 'kind' | 'name'>, at: CrashAt = {}): PlannedCrash {
+    checkedDefinition(definition, ['activity', 'orchestration'], 'env.crashAfter');
     return this.points.add('after', definition, at);
   }
 

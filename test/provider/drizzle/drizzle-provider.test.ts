@@ -9,6 +9,7 @@ import { silentLogger } from '../../../src/base/logger.js';
 import { DrizzleProvider } from '../../../src/provider/drizzle/drizzle-provider.js';
 import { SchemaError } from '../../../src/provider/drizzle/migrate/index.js';
 import { PostgresProvider } from '../../../src/provider/drizzle/postgres-provider.js';
+import { StoredFunctionProvider } from '../../../src/provider/stored-function/stored-function-provider.js';
 import { SqliteProvider } from '../../../src/provider/drizzle/sqlite-provider.js';
 import { ProviderError, UnsupportedError } from '../../../src/provider/provider-error.js';
 import type { Provider } from '../../../src/provider/provider.js';
@@ -100,6 +101,30 @@ describe('time', () => {
     expect(provider.nowMs()).toBe(clock.nowMs());
     clock.advance(5);
     expect(provider.nowMs()).toBe(clock.nowMs());
+  });
+});
+
+describe('what no connection can be made with', () => {
+  test.each<[unknown, string]>([
+    [undefined, 'the URL is undefined; expected postgres://user@host:port/database'],
+    ['', 'the URL is empty'],
+    ['localhost', 'the URL is no URL'],
+    ['mysql://me:secret@x/y', 'the URL is a mysql: URL'],
+    ['me:secret@x/y', 'the URL is '],
+  ])('%p is refused before the driver is asked', async (url, message) => {
+    for (const provider of [DrizzleProvider, StoredFunctionProvider]) {
+      const error: unknown = await provider.connect(url as string).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(TypeError);
+      expect((error as Error).message).toContain(message);
+      expect((error as Error).message).not.toContain('secret');
+    }
+  });
+
+  test('a database that is none is refused with what was given', async () => {
+    for (const nothing of [undefined, null]) {
+      const opened = DrizzleProvider.fromDrizzle(nothing as never);
+      await expect(opened).rejects.toThrow(`expected a Drizzle database for PostgreSQL, got ${nothing}`);
+    }
   });
 });
 

@@ -48,6 +48,10 @@ export interface DrizzleDatabase {
  * @throws UnsupportedError with advice
  */
 export function driverFor(db: DrizzleDatabase, options: DriverOptions = {}): Driver {
+  if (typeof db !== 'object' && typeof db !== 'function') {
+    throw new UnsupportedError(`expected a Drizzle database for PostgreSQL, got ${typeof db}`);
+  }
+  if ((db as unknown) === null) throw new UnsupportedError('expected a Drizzle database for PostgreSQL, got null');
   const client = db.$client;
   const { namedStatements = true, exclusive = false, ownsClient = false, logger = consoleLogger, rotatesTokens } = options;
   const { acquireTimeoutMs = DEFAULT_ACQUIRE_TIMEOUT_MS, answerTimeoutMs = DEFAULT_ANSWER_TIMEOUT_MS } = options;

@@ -195,10 +195,10 @@ test.each([
   const { stdout } = await promisify(execFile)('bash', ['-c', `printf '%s\\0' ${words}`]);
   const argv = stdout.split('\0').slice(0, -1);
   expect(argv).toEqual(['watch', '--schema', schema, ...(id.startsWith('-') ? ['--'] : []), id]);
-  // No worker has taken it yet, and it is this very id that is not there.
-  const watched = await cli(argv);
-  expect(watched.code).toBe(3);
-  expect(watched.stderr).toContain('there is no instance');
+  // No worker has taken it yet, and it is this very id that waits.
+  const watched = await cli(['watch', '--timeout', '0s', ...argv.slice(1)]);
+  expect(watched.code).toBe(8);
+  expect(watched.stderr).toContain('has not begun');
 });
 
 describe('migrate', () => {

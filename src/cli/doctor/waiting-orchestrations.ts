@@ -212,7 +212,7 @@ export function nameText({ orchestration, version }: Pick<WaitingInstance, 'orch
 }
 
 /** A JSON string, as it stands in the message. */
-function unquoted(text: string): string {
+export function unquoted(text: string): string {
   try {
     return String(JSON.parse(text));
   } catch {

@@ -74,7 +74,9 @@ test('queues: the limits and what waits, in text and JSON; pause and resume; an 
     expect.stringMatching(/^\\u001b\[31memails +20 +1 +100 in 1 min +- +0 +- +0 +active$/) as unknown,
     expect.stringMatching(/^reports +- +- +- +- +1 +\d+ \S+.* +0 +active$/) as unknown,
   ]);
-  expect(await json('rep')).toMatchObject({ queues: [{ id: 'reports', waiting: 1, running: 0, isPaused: false }] });
+  expect(await json('list', 'rep')).toMatchObject({
+    queues: [{ id: 'reports', waiting: 1, running: 0, isPaused: false }],
+  });
 
   expect((await at('pause', 'reports')).stdout).toBe('paused\n');
   expect((await at('pause', 'reports')).stdout).toBe('it was paused already\n');

@@ -1,7 +1,7 @@
 import type { InstanceSummary } from '../provider/instance-pages.js';
 import type { CliContext } from './context.js';
 import { CliError, ExitCode } from './exit-codes.js';
-import { instancesOf, requireInstance } from './instances.js';
+import { instancesOf, requireInstance, requireKnown } from './instances.js';
 import { countText } from './output/text.js';
 import { withSpinner } from './progress.js';
 import type { Store } from './store.js';
@@ -14,7 +14,12 @@ export interface Selection {
   readonly status?: string | undefined;
   readonly name?: string | undefined;
   readonly limit: number;
+  /** Ids may also be those of starts that wait in a start queue. */
+  readonly alsoQueued?: boolean;
 }
+
+/** A status of our own: its start waits in a start queue. */
+export const WAITS_IN_QUEUE = 'waits in start queue';
 
 /** An instance that fits. */
 export type Candidate = Pick<
@@ -44,7 +49,7 @@ export async function candidates(
   const { ids, limit } = selection;
   if (ids.length > 0) {
     const named: Candidate[] = [];
-    for (const id of new Set(ids)) named.push({ ...(await requireInstance(store, id)), completedAtMs: null });
+    for (const id of new Set(ids)) named.push(await candidateOf(store, id, selection.alsoQueued === true));
     return named;
   }
   const { status, name, completedBefore, completedSince } = selection;
@@ -64,4 +69,27 @@ export async function candidates(
     }
     return found;
   });
+}
+
+async function candidateOf(store: Store, id: string, alsoQueued: boolean): Promise<Candidate> {
+  const known = alsoQueued ? await requireKnown(store, id) : { info: await requireInstance(store, id) };
+  if ('info' in known) return { ...known.info, completedAtMs: null };
+  const { pending } = known;
+  if (pending.queue === null) {
+    const { notBegun } = await import('./pending-start.js');
+    const { message } = notBegun(ExitCode.refused, pending);
+    throw new CliError(
+      ExitCode.refused,
+      `${message}; a start that was handed to the workers cannot be taken back; nothing was deleted`,
+      'cancel it: it ends in its first turn, and can be deleted then',
+    );
+  }
+  return {
+    instanceId: id,
+    orchestrationName: pending.orchestration,
+    status: `${WAITS_IN_QUEUE} ${JSON.stringify(pending.queue)}`,
+    parentInstanceId: null,
+    currentExecutionId: 1,
+    completedAtMs: null,
+  };
 }

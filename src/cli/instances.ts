@@ -1,19 +1,43 @@
 import type { InstanceInfo } from '../provider/admin.js';
 import type { InstancePageQuery, InstanceSummary } from '../provider/instance-pages.js';
 import { CliError, ExitCode } from './exit-codes.js';
+import type { PendingStart } from './pending-start.js';
 import type { Store } from './store.js';
 
-/** An instance that must exist. @throws CliError naming it and the schema */
-export async function requireInstance({ admin, schema }: Store, instanceId: string): Promise<InstanceInfo> {
+/** An instance that must have begun. @throws CliError naming it and the schema, or what its start waits for */
+export async function requireInstance(store: Store, instanceId: string): Promise<InstanceInfo> {
+  const found = await requireKnown(store, instanceId);
+  if ('info' in found) return found.info;
+  const { notBegun } = await import('./pending-start.js');
+  throw notBegun(ExitCode.notFound, found.pending);
+}
+
+/** An instance, or the start of one that has not begun. */
+export type Known = { readonly info: InstanceInfo } | { readonly pending: PendingStart };
+
+/** An instance that must exist, or be about to begin. @throws CliError naming it and the schema */
+export async function requireKnown(store: Store, instanceId: string): Promise<Known> {
+  const info = await findInstance(store, instanceId);
+  if (info) return { info };
+  const { findPendingStart } = await import('./pending-start.js');
+  const pending = await findPendingStart(store, instanceId);
+  if (pending) return { pending };
+  // Between the two looks it may have begun.
+  const begun = await findInstance(store, instanceId);
+  if (begun) return { info: begun };
+  throw new CliError(
+    ExitCode.notFound,
+    `there is no instance ${JSON.stringify(instanceId)} in schema "${store.schema}"`,
+    'find ids with: npx duroxide-drizzle list --prefix …',
+  );
+}
+
+async function findInstance({ admin }: Store, instanceId: string): Promise<InstanceInfo | undefined> {
   try {
     return await admin.getInstanceInfo(instanceId);
   } catch (error) {
-    if (!isNotFound(error)) throw error;
-    throw new CliError(
-      ExitCode.notFound,
-      `there is no instance ${JSON.stringify(instanceId)} in schema "${schema}"`,
-      'find ids with: npx duroxide-drizzle list --prefix …; one that was just started is there as soon as a worker has taken it',
-    );
+    if (isNotFound(error)) return undefined;
+    throw error;
   }
 }
 
@@ -22,16 +46,26 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof Error && /not found/i.test(error.message);
 }
 
-/** An instance that can still be spoken to. @throws CliError when it is unknown or has ended */
-export async function requireRunning(store: Store, instanceId: string): Promise<InstanceInfo> {
-  const info = await requireInstance(store, instanceId);
+/**
+ * An instance that can still be spoken to: it runs, or its start waits, and messages go
+ * out with that. @throws CliError when it is unknown or has ended
+ */
+export async function requireReachable(store: Store, instanceId: string): Promise<Known> {
+  const known = await requireKnown(store, instanceId);
+  if ('pending' in known) return known;
+  const { info } = known;
   if (info.status === 'Completed' || info.status === 'Failed') {
     throw new CliError(
       ExitCode.refused,
       `instance ${JSON.stringify(instanceId)} has ended (${info.status}): nothing reaches it any more`,
     );
   }
-  return info;
+  return known;
+}
+
+/** What to tell of an instance that was spoken to before it began. */
+export function notBegunNote(known: Known): string | undefined {
+  return 'pending' in known ? `it has not begun: ${known.pending.reason}` : undefined;
 }
 
 /** An execution that must exist. @throws CliError naming those that do */

@@ -12,6 +12,14 @@ export async function loadModule(file: string, { cwd }: CliIo): Promise<object> 
   try {
     return (await import(pathToFileURL(absolute).href)) as object;
   } catch (error) {
+    const code = (error as NodeJS.ErrnoException | null | undefined)?.code;
+    if (code === 'ERR_UNKNOWN_FILE_EXTENSION' || code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
+      throw new CliError(
+        ExitCode.usage,
+        `cannot load ${file}: Node.js ${process.version} does not run it as it is; expected an ES module that this Node.js can run`,
+        'run TypeScript with tsx: npx tsx node_modules/duroxide-drizzle/dist/cli.js …',
+      );
+    }
     const reason = types.isNativeError(error) ? error.message : String(error);
     throw new CliError(
       ExitCode.usage,

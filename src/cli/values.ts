@@ -76,6 +76,13 @@ async function allOf(stream: AsyncIterable<unknown>): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
+/** The name of an orchestration. @throws CliError when it is empty */
+export function requireOrchestration(name: string): void {
+  if (name === '') {
+    throw new CliError(ExitCode.usage, "the orchestration is ''; expected the name of an orchestration");
+  }
+}
+
 /** `--key` and `--priority` are about a queue. @throws CliError */
 export function requireQueueOption({ queue, key, priority }: QueueOptions): void {
   if (queue !== undefined || (key ?? priority) === undefined) return;

@@ -14,6 +14,7 @@ import { checkAgainstNow } from '../wire/standard-schema.js';
 import { nameArgument, payloadArgument, stringArgument } from './arguments.js';
 import { checkedDefinition } from './checked-definition.js';
 import type { OrchestrationReference } from './definition.js';
+import { checkedVersion } from './start-options.js';
 import { checkedKey, checkedPriority, checkedQueueId } from './start-queue-limits.js';
 import { startQueueStore, unknownQueue } from './start-queues.js';
 
@@ -221,20 +222,27 @@ export class Schedules {
 
   private targetOf(id: string, options: ScheduleChanges): Started {
     const { orchestration, input, version } = options;
+    if (orchestration === '') {
+      throw new ScheduleError(id, "expected an orchestration: a definition or its name, got ''");
+    }
     if (typeof orchestration === 'string') {
       const name = nameArgument('orchestration name', orchestration);
-      return { orchestration: name, version: versionOf(version), input: this.payload(id, input) };
+      return { orchestration: name, version: versionOf(name, version), input: this.payload(id, input) };
     }
     if (orchestration === undefined) throw new ScheduleError(id, 'expected an orchestration: a definition or its name');
     const { name, options: declared } = checkedDefinition(orchestration, ['orchestration']);
     checkAgainstNow(declared.input, input, { definition: `orchestration '${name}'`, part: 'input' });
-    return { orchestration: name, version: versionOf(version ?? declared.version), input: this.payload(id, input) };
+    return {
+      orchestration: name,
+      version: versionOf(name, version ?? declared.version),
+      input: this.payload(id, input),
+    };
   }
 
   private changedTarget(id: string, stored: StoredSchedule, { input, version }: ScheduleChanges): Started {
     return {
       orchestration: stored.orchestration,
-      version: version === undefined ? stored.version : versionOf(version),
+      version: version === undefined ? stored.version : versionOf(stored.orchestration, version),
       input: input === undefined ? stored.input : this.payload(id, input),
     };
   }
@@ -291,8 +299,8 @@ function given<T extends object, K extends keyof T>(options: T, fields: readonly
   return Object.fromEntries(entries) as Partial<Pick<T, K>>;
 }
 
-function versionOf(version: string | undefined): string | null {
-  return version === undefined ? null : stringArgument('version', version);
+function versionOf(orchestration: string, version: string | undefined): string | null {
+  return version === undefined ? null : checkedVersion(orchestration, stringArgument('version', version));
 }
 
 function unknown(id: string): ScheduleError {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { QueuedStart } from '../provider/start-queues.js';
+import { parseSemVer } from '../wire/compat-version.js';
 import { checkAgainstNow } from '../wire/standard-schema.js';
 import type { WorkItem } from '../wire/work-item.js';
 import { checkedDefinition } from './checked-definition.js';
@@ -47,10 +48,17 @@ export function typedStartMessage(
     throw new InvalidInputError(`ifExists must be 'use' or 'error', got '${String(ifExists)}'`);
   }
   checkAgainstNow(options.input, input, { definition: `orchestration '${name}'`, part: 'input' });
+  if (typeof version === 'string') checkedVersion(name, version);
   return startMessage(
     { instance: id ?? randomUUID(), name, input, version: version ?? options.version ?? null },
     maxPayloadBytes,
   );
+}
+
+/** A version that a definition can have. @throws InvalidInputError with the words of definitions */
+export function checkedVersion(orchestration: string, version: string): string {
+  if (parseSemVer(version)) return version;
+  throw new InvalidInputError(`orchestration '${orchestration}': expected a version such as 1.2.3, got '${version}'`);
 }
 
 /**

@@ -72,10 +72,11 @@ const PAUSE_OF: Readonly<Record<Backoff['kind'], string>> = {
   exponential: 'initialMs',
 };
 
-function checkRetryPolicy(policy: RetryPolicy): void {
-  if (!isObject(policy as unknown)) {
-    throw new RangeError(`retry: expected an object such as { maxAttempts: 3 }, got ${shown(policy)}`);
+function checkRetryPolicy(given: unknown): void {
+  if (!isObject(given)) {
+    throw new RangeError(`retry: expected an object such as { maxAttempts: 3 }, got ${shown(given)}`);
   }
+  const policy = given as unknown as RetryPolicy;
   attemptsOf(policy);
   checkBackoff(policy.backoff);
   for (const field of ['delayMs', 'stepMs', 'initialMs', 'factor', 'maxMs'] as const) {

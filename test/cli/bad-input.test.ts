@@ -30,6 +30,19 @@ function urlWith(change: (url: URL) => void): string {
 describe('command lines', () => {
   test.each([
     [['lsit'], "unknown command 'lsit'"],
+    [['queues', 'create', 'q'], "unknown command 'create'"],
+    [['schedules', 'pasue', 'x'], "unknown command 'pasue'\n(Did you mean pause?)"],
+    [['schedules', 'foo'], "unknown command 'foo'"],
+    [['start', ''], "the orchestration is ''; expected the name"],
+    [['schedules', 'create', 'x', '', '--every', '1h'], "expected an orchestration: a definition or its name, got ''"],
+    [
+      ['start', 'X', '--orchestration-version', '9.x'],
+      "orchestration 'X': expected a version such as 1.2.3, got '9.x'",
+    ],
+    [
+      ['schedules', 'create', 'x', 'X', '--every', '1h', '--orchestration-version', '9.x'],
+      "orchestration 'X': expected a version such as 1.2.3, got '9.x'",
+    ],
     [['list', '--sttaus', 'x'], "unknown option '--sttaus'"],
     [['list', '--status', 'lost'], 'Expected one of Running, Completed, Failed, ContinuedAsNew'],
     [['list', '--limit', '0'], 'Expected a whole number from 1 to 100000'],
@@ -110,6 +123,16 @@ describe('command lines', () => {
     expect(stderr).toContain('after is the cursor of another query');
     expect((await cli(['list', '--status', 'Failed', '--after', cursor, '--schema', schema])).code).toBe(0);
   });
+});
+
+test('where nothing is there, a sentence says so, and no headings', async () => {
+  for (const [argv, text] of [
+    [['list'], 'no instances\n'],
+    [['queues'], 'no start queues\n'],
+    [['schedules'], `no schedules in schema "${schema}"\n`],
+  ] as const) {
+    expect(await cli([...argv, '--schema', schema])).toEqual({ code: 0, stdout: '', stderr: text });
+  }
 });
 
 describe('databases', () => {
@@ -195,10 +218,10 @@ test.each([
   const { stdout } = await promisify(execFile)('bash', ['-c', `printf '%s\\0' ${words}`]);
   const argv = stdout.split('\0').slice(0, -1);
   expect(argv).toEqual(['watch', '--schema', schema, ...(id.startsWith('-') ? ['--'] : []), id]);
-  // No worker has taken it yet, and it is this very id that is not there.
-  const watched = await cli(argv);
-  expect(watched.code).toBe(3);
-  expect(watched.stderr).toContain('there is no instance');
+  // No worker has taken it yet, and it is this very id that waits.
+  const watched = await cli(['watch', '--timeout', '0s', ...argv.slice(1)]);
+  expect(watched.code).toBe(8);
+  expect(watched.stderr).toContain('has not begun');
 });
 
 describe('migrate', () => {

@@ -35,6 +35,30 @@ test('start --queue waits in the queue, by key and priority; not without one, an
   expect(await start('--id', 'l-1')).toMatchObject({ code: 4, stderr: expect.stringContaining('l-1') as unknown });
   expect(await start('--key', 'ann')).toMatchObject({ code: 2, stderr: expect.stringContaining('--queue') as unknown });
   expect(await start('--queue', 'none')).toMatchObject({ code: 2, stderr: expect.stringContaining('none') as unknown });
+  const on = (...argv: string[]) => cli([...argv, '--schema', schema]);
+  const why = /instance "l-1" of orchestration "Mail" .* has not begun: it waits in start queue "letters" for/;
+  expect(await on('show', 'l-1')).toMatchObject({ code: 3, stderr: expect.stringMatching(why) as unknown });
+  expect(await on('watch', 'l-1', '--timeout', '0s')).toMatchObject({
+    code: 8,
+    stderr: expect.stringMatching(why) as unknown,
+  });
+  expect((await on('enqueue', 'l-1', 'box', '1')).stdout).toBe('enqueued into box\n');
+  expect((await on('delete', 'l-1', '--dry-run')).stdout).toMatch(
+    /l-1 +Mail +waits in start queue "letters"\nwould delete 1 instance with all children\n/,
+  );
+  expect((await on('delete', 'l-1', '--yes')).code).toBe(0);
+  expect(await client.startQueues.get('letters')).toMatchObject({ waiting: 0 });
+  expect((await on('show', 'l-1')).stderr).toContain('there is no instance "l-1"');
+
+  await start('--id', 'l-2', '--queue', 'letters');
+  expect((await on('cancel', 'l-2', '--yes')).code).toBe(0);
+  expect(await client.startQueues.get('letters')).toMatchObject({ waiting: 0 });
+  expect((await on('raise', 'l-2', 'go')).code).toBe(0);
+  expect((await on('cancel', 'l-2', '--yes', '--wait', '--timeout', '0s')).code).toBe(8);
+  expect(await on('delete', 'l-2', '--force', '--yes')).toMatchObject({
+    code: 4,
+    stderr: expect.stringMatching(/has not begun: a message waits for a worker .* cannot be taken back/) as unknown,
+  });
   await client.startQueues.delete('letters', { waiting: 'discard' });
 });
 
@@ -50,7 +74,9 @@ test('queues: the limits and what waits, in text and JSON; pause and resume; an 
     expect.stringMatching(/^\\u001b\[31memails +20 +1 +100 in 1 min +- +0 +- +0 +active$/) as unknown,
     expect.stringMatching(/^reports +- +- +- +- +1 +\d+ \S+.* +0 +active$/) as unknown,
   ]);
-  expect(await json('rep')).toMatchObject({ queues: [{ id: 'reports', waiting: 1, running: 0, isPaused: false }] });
+  expect(await json('list', 'rep')).toMatchObject({
+    queues: [{ id: 'reports', waiting: 1, running: 0, isPaused: false }],
+  });
 
   expect((await at('pause', 'reports')).stdout).toBe('paused\n');
   expect((await at('pause', 'reports')).stdout).toBe('it was paused already\n');

@@ -274,7 +274,7 @@ describe('instances that no worker takes', () => {
     expect(await linesOf()).toEqual([
       'warning  orchestrations: 2 instances of orchestration "Or\\"der" 2.0.0 wait for a worker, the oldest message for 1 h; fetched and put off up to 4 times',
       expect.stringMatching(
-        /→ register orchestration "Or\\"der" 2\.0\.0 in a worker: .*is not registered in this runtime/,
+        /→ register orchestration "Or\\"der" 2\.0\.0 in a worker: .*is not registered in this runtime.*ForeignAwaitError/,
       ),
       'warning  orchestrations: 1 instance of orchestration "Invoice" (latest version) waits for a worker, the oldest message for 3 min',
       expect.stringMatching(/→ no worker runs on this schema: start one that has orchestration "Invoice"/),

@@ -45,7 +45,9 @@ describeScenarios(
     },
 
     'a call of something that is no definition says what was given': async ({ open, id }) => {
-      const wrong: Record<string, [(ctx: any) => unknown, string]> = {
+      /** A context as JavaScript sees it: anything may be given. */
+      type Untyped = Record<'call' | 'start' | 'waitForEvent' | 'dequeue', (...given: unknown[]) => Promise<unknown>>;
+      const wrong: Record<string, [(ctx: Untyped) => Promise<unknown>, string]> = {
         undefined: [
           (ctx) => ctx.call(undefined, 1),
           'ctx.call: expected what activity(…), declareActivity(…), orchestration(…)',
@@ -60,7 +62,7 @@ describeScenarios(
         dequeue: [(ctx) => ctx.dequeue(hello), "or a name, got orchestration 'hello'"],
       };
       const calls = orchestration('calls', async (ctx, which: string) => {
-        await wrong[which]?.[0](ctx);
+        await wrong[which]?.[0](ctx as unknown as Untyped);
       });
       const runtime = open({ definitions: [calls] });
       for (const [which, [, message]] of Object.entries(wrong)) {

@@ -25,9 +25,10 @@ export const cancelCommand: DefineCommand = (program, act) => {
 
 async function cancel(ctx: CliContext, id: string, options: CancelOptions): Promise<ExitCode | undefined> {
   const store = await ctx.open();
-  const { requireRunning } = await import('../instances.js');
-  const info = await requireRunning(store, id);
-  await confirm(ctx, `Cancel ${JSON.stringify(id)} (${info.orchestrationName}) and its children?`, options.yes, {
+  const { requireReachable } = await import('../instances.js');
+  const known = await requireReachable(store, id);
+  const orchestration = 'info' in known ? known.info.orchestrationName : known.pending.orchestration;
+  await confirm(ctx, `Cancel ${JSON.stringify(id)} (${orchestration}) and its children?`, options.yes, {
     hasDryRun: false,
   });
   await store.client.cancelInstance(id, options.reason);
@@ -35,8 +36,11 @@ async function cancel(ctx: CliContext, id: string, options: CancelOptions): Prom
     const { waitForEnd } = await import('../wait-for-end.js');
     await waitForEnd(ctx, store, id, options.timeout);
   }
-  ctx.print.answer({ instanceId: id, cancelled: options.wait === true, requested: true }, () =>
-    ctx.print.line(options.wait ? 'it has ended' : 'asked it to end'),
-  );
+  ctx.print.answer({ instanceId: id, cancelled: options.wait === true, requested: true }, () => {
+    ctx.print.line(options.wait ? 'it has ended' : 'asked it to end');
+    if ('pending' in known && !options.wait) {
+      ctx.print.note(ctx.print.colors.dim('it has not begun: it ends as cancelled as soon as a worker takes it'));
+    }
+  });
   return undefined;
 }

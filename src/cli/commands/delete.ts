@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import type { DeleteResult } from '../../provider/admin.js';
-import type { Candidate, Selection } from '../candidates.js';
+import { type Candidate, type Selection, WAITS_IN_QUEUE } from '../candidates.js';
 import { confirm } from '../confirm.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
@@ -39,7 +39,7 @@ export const deleteCommand: DefineCommand = (program, act) => {
 
 async function remove(ctx: CliContext, ids: readonly string[], options: DeleteOptions): Promise<void> {
   const { candidates, requireSelection } = await import('../candidates.js');
-  const selection: Selection = { ids, ...options };
+  const selection: Selection = { ids, ...options, alsoQueued: true };
   requireSelection(selection);
   if (options.force && ids.length === 0) {
     throw new CliError(
@@ -59,7 +59,8 @@ async function remove(ctx: CliContext, ids: readonly string[], options: DeleteOp
   if (options.dryRun || found.length === 0) {
     ctx.print.answer({ dryRun: options.dryRun === true, roots: instances }, () => {
       preview(ctx, found);
-      if (found.length === 0) ctx.print.line('nothing to delete');
+      const what = `would delete ${counted(found.length, 'instance')} with all children`;
+      ctx.print.line(found.length === 0 ? 'nothing to delete' : what);
     });
     return;
   }
@@ -80,6 +81,10 @@ async function remove(ctx: CliContext, ids: readonly string[], options: DeleteOp
   if (count < instances.length) ctx.io.signal.throwIfAborted();
 }
 
+function isDeletable(status: string): boolean {
+  return status === 'Completed' || status === 'Failed' || status.startsWith(WAITS_IN_QUEUE);
+}
+
 /** Everything that is named must be deletable, before anything is deleted. */
 function refuse(found: readonly Candidate[], force: boolean): void {
   const child = found.find(({ parentInstanceId }) => parentInstanceId !== null);
@@ -89,7 +94,7 @@ function refuse(found: readonly Candidate[], force: boolean): void {
       `${JSON.stringify(child.instanceId)} is a child of ${JSON.stringify(child.parentInstanceId)}; expected root instances; nothing was deleted`,
     );
   }
-  const running = found.find(({ status }) => status !== 'Completed' && status !== 'Failed');
+  const running = found.find(({ status }) => !isDeletable(status));
   if (running && !force) {
     throw new CliError(
       ExitCode.refused,

@@ -69,8 +69,8 @@ async function list(ctx: CliContext, options: ListOptions): Promise<void> {
   });
 
   ctx.print.answer({ instances: rows, next }, () => {
-    printRows(ctx, rows);
     if (rows.length === 0) ctx.print.note('no instances');
+    else printRows(ctx, rows);
     if (next !== null) ctx.print.note(ctx.print.colors.dim(`more with: --after ${shellQuoted(next)}`));
   });
 }

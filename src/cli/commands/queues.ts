@@ -3,6 +3,7 @@ import type { StartRate } from '../../provider/start-queues.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
+import { listedByDefault } from '../listed-by-default.js';
 import { nextCommand } from '../output/command-line.js';
 import { durationText, withoutControls } from '../output/text.js';
 import type { Store } from '../store.js';
@@ -12,10 +13,11 @@ export const queuesCommand: DefineCommand = (program, act) => {
     .command('queues')
     .description('start queues: limits on how orchestrations are started, and what waits for them');
   queues
-    .command('list', { isDefault: true })
+    .command('list')
     .description('all start queues with their counts; the default')
     .argument('[prefix]', 'only ids that begin so')
     .action(act(list));
+  listedByDefault(queues, act(list));
   queues
     .command('pause')
     .description('admit nothing; what runs goes on, and starts wait')

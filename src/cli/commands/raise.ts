@@ -15,8 +15,12 @@ export const raiseCommand: DefineCommand = (program, act) => {
 async function raise(ctx: CliContext, id: string, event: string, dataText: string | undefined): Promise<void> {
   const data = await payload('the data', dataText, ctx.io);
   const store = await ctx.open();
-  const { requireRunning } = await import('../instances.js');
-  await requireRunning(store, id);
+  const { notBegunNote, requireReachable } = await import('../instances.js');
+  const known = await requireReachable(store, id);
   await store.client.raiseEvent(id, event, data);
-  ctx.print.answer({ instanceId: id, raised: event }, () => ctx.print.line(`raised ${event}`));
+  ctx.print.answer({ instanceId: id, raised: event }, () => {
+    ctx.print.line(`raised ${event}`);
+    const note = notBegunNote(known);
+    if (note !== undefined) ctx.print.note(ctx.print.colors.dim(note));
+  });
 }

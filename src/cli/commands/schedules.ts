@@ -4,6 +4,7 @@ import { confirm } from '../confirm.js';
 import type { CliContext } from '../context.js';
 import type { Act, DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
+import { listedByDefault } from '../listed-by-default.js';
 import { nextCommand } from '../output/command-line.js';
 import { withoutControls } from '../output/text.js';
 import { printSchedule, printSchedules, scheduleDocument } from '../schedule-text.js';
@@ -19,10 +20,11 @@ export const schedulesCommand: DefineCommand = (program, act) => {
     .command('schedules')
     .description('what is started at certain times: look, pause, resume, trigger, create, delete');
   schedules
-    .command('list', { isDefault: true })
+    .command('list')
     .description('all schedules; the default')
     .argument('[prefix]', 'only ids that begin so')
     .action(act(list));
+  listedByDefault(schedules, act(list));
   schedules
     .command('show')
     .description('one schedule, with its next fire times')
@@ -99,8 +101,10 @@ async function list(ctx: CliContext, prefix: string | undefined): Promise<void> 
   const { client, schema } = await ctx.open();
   const found = (await client.schedules.list()).filter(({ id }) => id.startsWith(prefix ?? ''));
   ctx.print.answer({ schedules: found.map(scheduleDocument) }, () => {
-    printSchedules(ctx, found);
-    if (found.length > 0) return;
+    if (found.length > 0) {
+      printSchedules(ctx, found);
+      return;
+    }
     const which = prefix === undefined ? '' : ` whose id begins with ${JSON.stringify(prefix)}`;
     ctx.print.note(`no schedules${which} in schema "${schema}"`);
   });

@@ -2,8 +2,6 @@ import type { ExecutionInfo, InstanceInfo } from '../../provider/admin.js';
 import type { HistoryEvent } from '../../wire/event.js';
 import type { CliContext } from '../context.js';
 import type { DefineCommand } from '../define.js';
-import type { WaitingInstance } from '../doctor/waiting-orchestrations.js';
-import { CliError, ExitCode } from '../exit-codes.js';
 import { isNotFound, requireExecution, requireInstance } from '../instances.js';
 import {
   counted,
@@ -16,6 +14,7 @@ import {
 } from '../output/text.js';
 import type { Store } from '../store.js';
 import { wholeNumber } from '../values.js';
+import { type Waiting, waitingOf, waitingText } from '../waiting.js';
 
 interface ShowOptions {
   readonly execution?: number;
@@ -49,10 +48,8 @@ interface TreeNode {
 
 async function show(ctx: CliContext, id: string, options: ShowOptions): Promise<void> {
   const store = await ctx.open();
+  const info = await requireInstance(store, id);
   const waiting = await waitingOf(store, id);
-  const info = await requireInstance(store, id).catch((error: unknown) => {
-    throw waiting && error instanceof CliError && error.exitCode === ExitCode.notFound ? notBegun(waiting) : error;
-  });
   if (options.execution !== undefined) await requireExecution(store, id, options.execution);
   const executionId = options.execution ?? info.currentExecutionId;
   const history = await store.provider.readWithExecution(id, executionId);
@@ -111,37 +108,6 @@ function printDetails({ print }: CliContext, info: InstanceInfo, customStatus: s
   else if (length === Infinity)
     print.line(`  output\n${prettyPayload(info.output).split('\n').map(withoutControls).join('\n')}`);
   else line('output', payloadText(info.output, length));
-}
-
-interface Waiting extends WaitingInstance {
-  /** Of the orchestration, with its version. */
-  readonly name: string;
-  readonly waitsMs: number;
-  readonly advice: string;
-}
-
-/** The instance's oldest message, when no worker has it in hand. */
-async function waitingOf({ database, provider, schema }: Store, instance: string): Promise<Waiting | null> {
-  const { adviceOn, askWaiting, askWorkers, nameText } = await import('../doctor/waiting-orchestrations.js');
-  const nowMs = provider.nowMs();
-  return database.driver.withConnection(async (executor) => {
-    const [waiting] = await askWaiting(executor, { schema, nowMs, instance });
-    if (!waiting) return null;
-    const hasWorkers = await askWorkers(executor, { schema, nowMs });
-    const waitsMs = Math.max(0, nowMs - waiting.sinceMs);
-    return { ...waiting, name: nameText(waiting), waitsMs, advice: adviceOn(waiting, hasWorkers) };
-  });
-}
-
-function waitingText({ waitsMs, attempts }: Waiting): string {
-  const since = `a message waits for a worker for ${durationText(waitsMs)}`;
-  return attempts > 0 ? `${since}; fetched and put off ${counted(attempts, 'time')}` : since;
-}
-
-function notBegun(waiting: Waiting): CliError {
-  const { instance, name, advice } = waiting;
-  const message = `instance ${JSON.stringify(instance)} of ${name} has not begun: ${waitingText(waiting)}`;
-  return new CliError(ExitCode.notFound, message, advice);
 }
 
 function printWaiting({ print }: CliContext, waiting: Waiting): void {

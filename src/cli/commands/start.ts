@@ -3,7 +3,7 @@ import type { DefineCommand } from '../define.js';
 import { CliError, ExitCode } from '../exit-codes.js';
 import { nextCommand } from '../output/command-line.js';
 import { shellQuoted } from '../output/text.js';
-import { duration, payload, requireQueueOption, wholeNumber } from '../values.js';
+import { duration, payload, requireOrchestration, requireQueueOption, wholeNumber } from '../values.js';
 
 interface StartOptions {
   readonly id?: string;
@@ -40,6 +40,7 @@ async function start(
   if (options.timeout !== undefined && !options.wait) {
     throw new CliError(ExitCode.usage, '--timeout was given without --wait; expected both');
   }
+  requireOrchestration(name);
   const { queue, key, priority } = options;
   requireQueueOption(options);
   const input = await payload('the input', inputText, ctx.io);

@@ -28,8 +28,9 @@ export const watchCommand: DefineCommand = (program, act) => {
 /** Also what `start --wait` ends with. */
 export async function watch(ctx: CliContext, id: string, options: WatchOptions): Promise<ExitCode> {
   const store = await ctx.open();
-  const { requireInstance } = await import('../instances.js');
-  await requireInstance(store, id);
+  const { notBegunNote, requireKnown } = await import('../instances.js');
+  const note = notBegunNote(await requireKnown(store, id));
+  if (note !== undefined) ctx.print.note(ctx.print.colors.dim(note));
   return follow(ctx, store, id, options);
 }
 
@@ -41,14 +42,38 @@ export async function follow(ctx: CliContext, store: Store, id: string, options:
     ctx.io.signal.throwIfAborted();
     const [state] = await store.provider.instanceStates({ instances: [id], endedOnly: false });
     if (state) await report(ctx, store, { state, seen, withHistory: options.history });
-    else if (seen.executionId > 0) throw new CliError(ExitCode.notFound, `instance ${JSON.stringify(id)} was deleted`);
+    else await requireStart(store, id, seen);
     if (state?.status === 'Completed' || state?.status === 'Failed') return ended(ctx, state);
     const leftMs = options.timeout === undefined ? Infinity : options.timeout - (performance.now() - startedAt);
-    if (leftMs <= 0) {
-      throw new CliError(ExitCode.timeout, `instance ${JSON.stringify(id)} is ${state?.status ?? 'not started'} still`);
-    }
+    if (leftMs <= 0) throw await timedOut(store, id);
     await pause(Math.min(options.interval, leftMs), ctx.io.signal);
   }
+}
+
+/** One that was seen is gone; of one that was not, the start may have been taken away. @throws CliError */
+async function requireStart(store: Store, id: string, seen: Seen): Promise<void> {
+  const deleted = new CliError(ExitCode.notFound, `instance ${JSON.stringify(id)} was deleted`);
+  if (seen.executionId > 0) throw deleted;
+  const { requireKnown } = await import('../instances.js');
+  await requireKnown(store, id).catch((error: unknown) => {
+    throw error instanceof CliError ? deleted : error;
+  });
+}
+
+/** Why it has not ended, as `show` says it. */
+async function timedOut(store: Store, id: string): Promise<CliError> {
+  const { requireKnown } = await import('../instances.js');
+  const known = await requireKnown(store, id);
+  if ('pending' in known) {
+    const { notBegun } = await import('../pending-start.js');
+    return notBegun(ExitCode.timeout, known.pending);
+  }
+  const { waitingOf, waitingText } = await import('../waiting.js');
+  const waiting = await waitingOf(store, id);
+  const still = `instance ${JSON.stringify(id)} is ${known.info.status} still`;
+  return waiting
+    ? new CliError(ExitCode.timeout, `${still}: ${waitingText(waiting)}`, waiting.advice)
+    : new CliError(ExitCode.timeout, still);
 }
 
 interface Seen {

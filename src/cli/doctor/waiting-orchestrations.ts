@@ -175,7 +175,8 @@ export function adviceOn(waiting: WaitingInstance, hasWorkers: boolean | undefin
   if (attempts > 0) {
     return (
       `register ${nameText(waiting)} in a worker: those that fetched it do not have it (their log says "is not registered in ` +
-      'this runtime"), or its code no longer fits the history; after maxAttempts it fails as poison'
+      'this runtime"), its code no longer fits the history, or awaits something that is not durable (ForeignAwaitError in ' +
+      'their log); after maxAttempts it fails as poison'
     );
   }
   if (hasWorkers === false) return `no worker runs on this schema: start one that has ${nameText(waiting)} registered`;
@@ -212,7 +213,7 @@ export function nameText({ orchestration, version }: Pick<WaitingInstance, 'orch
 }
 
 /** A JSON string, as it stands in the message. */
-function unquoted(text: string): string {
+export function unquoted(text: string): string {
   try {
     return String(JSON.parse(text));
   } catch {

@@ -5,7 +5,7 @@ import { onAbort } from '../base/on-abort.js';
 /** One caller that waits for an answer. */
 interface Waiter<Query, Answer, Value> {
   readonly query: Query;
-  /** The value to resolve with, or `undefined` to go on waiting. */
+  /** The value to resolve with, or `undefined` to go on waiting; what it throws rejects this wait alone. */
   readonly accept: (answer: Answer) => Value | undefined;
   readonly timedOut: () => Error;
   readonly deadlineMs: number;
@@ -82,7 +82,7 @@ export class SharedPoll<Query, Answer> {
     this.answerGate = new Gate(clock);
   }
 
-  /** Resolves with what `accept` returned, or rejects: in time by `timedOut`, at once when reading fails. */
+  /** Resolves with what `accept` returned, or rejects: with what it threw, in time by `timedOut`, at once when reading fails. */
   wait<Value>(wait: Wait<Query, Answer, Value>): Promise<Value> {
     const { signal } = wait;
     return new Promise<Value>((settle, refuse) => {
@@ -136,8 +136,7 @@ export class SharedPoll<Query, Answer> {
     for (const waiter of this.waiters) {
       const answer = answerTo(waiter.query);
       if (answer === undefined) continue;
-      const value = waiter.accept(answer);
-      if (value !== undefined) this.end(waiter, () => waiter.resolve(value));
+      this.accept(waiter, answer);
     }
   }
 
@@ -188,14 +187,25 @@ export class SharedPoll<Query, Answer> {
     }
     const afterMs = this.clock.nowMs();
     due.forEach((waiter, index) => {
-      const value = waiter.accept(answers[index] as Answer);
-      if (value !== undefined) this.end(waiter, () => waiter.resolve(value));
-      else if (afterMs >= waiter.deadlineMs) this.end(waiter, () => waiter.reject(waiter.timedOut()));
+      if (this.accept(waiter, answers[index] as Answer)) return;
+      if (afterMs >= waiter.deadlineMs) this.end(waiter, () => waiter.reject(waiter.timedOut()));
       else {
         waiter.nextAtMs = Math.min(this.afterPause(waiter, afterMs), waiter.deadlineMs);
         waiter.stepMs = Math.min(waiter.stepMs * 2, waiter.maxStepMs);
       }
     });
+  }
+
+  /** Whether the wait is over. One that throws at its answer ends alone: the look is everybody's. */
+  private accept(waiter: Waiter<Query, Answer, unknown>, answer: Answer): boolean {
+    try {
+      const value = waiter.accept(answer);
+      if (value === undefined) return false;
+      this.end(waiter, () => waiter.resolve(value));
+    } catch (error) {
+      this.end(waiter, () => waiter.reject(error as Error));
+    }
+    return true;
   }
 
   /** Asks the store. A store that is silent keeps nobody beyond its time: deadlines hold meanwhile, by one timer for all. */

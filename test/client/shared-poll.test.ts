@@ -297,6 +297,27 @@ describe('shared poll', () => {
     expect(await again).toBe(1);
   });
 
+  test('a wait that cannot take its answer is rejected alone, whether it was looked for or told', async () => {
+    const answers = new Map([['good', 1]]);
+    const { poll, wait, pass } = pollOn(answers);
+    const accept = () => {
+      throw new Error('unreadable');
+    };
+    const bad = expect(wait('bad', { accept })).rejects.toThrow('unreadable');
+    expect(await wait('good')).toBe(1);
+    await bad;
+    const told = expect(
+      wait('told', { accept: (answer) => (answer === undefined ? undefined : accept()) }),
+    ).rejects.toThrow('unreadable');
+    await ticks();
+    poll.tell(() => 2);
+    await told;
+    const later = wait('later');
+    answers.set('later', 3);
+    await pass(25);
+    expect(await later).toBe(3);
+  });
+
   test('hints are subscribed to only while somebody waits', async () => {
     const answers = new Map([['a', 1]]);
     const { wait, waiting } = pollOn(answers);

@@ -20,7 +20,7 @@ export function timesText({ cron, timeZone, everyMs }: ScheduleInfo): string {
 }
 
 export function stateText({ isPaused, problem, nextFireAt }: ScheduleInfo): string {
-  if (problem !== null) return `paused: ${problem}`;
+  if (problem !== null) return isPaused ? `paused: ${problem}` : problem;
   if (isPaused) return 'paused';
   return nextFireAt === null ? 'over' : 'active';
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.js';
 import { monotonicClock } from '../base/monotonic-clock.js';
 import type { InstanceState, Provider, TransactionScope } from '../provider/provider.js';
+import { ProviderError } from '../provider/provider-error.js';
 import type { Telemetry } from '../provider/telemetry.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../wire/limits.js';
 import { instanceId, integerArgument, nativeTimeoutArgument, stringArgument } from './arguments.js';
@@ -19,7 +20,7 @@ import type { StartOptions } from './start-options.js';
 import { queuePlacement, typedStartMessage } from './start-options.js';
 import { StartQueues, unknownQueue } from './start-queues.js';
 import type { OrchestrationStatus } from './status.js';
-import { hasEnded, parsedStatus, rawStatus } from './status.js';
+import { hasEnded, parsedStatus, rawStatus, readable } from './status.js';
 import { TransactionClient } from './transaction-client.js';
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -48,7 +49,7 @@ export class Client extends ManagementClient {
   private readonly maxPayloadBytes: number;
   private readonly enqueuer: Enqueuer;
   private readonly states: SharedPoll<string, InstanceState | undefined>;
-  private readonly values: SharedPoll<{ instance: string; key: string }, string | null>;
+  private readonly values: SharedPoll<{ instance: string; key: string }, string | null | ProviderError>;
   private readonly handles: HandleAccess;
   /** Orchestrations that are started at certain times. */
   readonly schedules: Schedules;
@@ -279,7 +280,10 @@ export class Client extends ManagementClient {
     return this.values.wait({
       signal,
       query: { instance: anyInstance(instanceId), key: stringArgument('key', key) },
-      accept: (value) => value ?? undefined,
+      accept: (value) => {
+        if (ProviderError.is(value)) throw value;
+        return value ?? undefined;
+      },
       timeoutMs: nativeTimeoutArgument('timeoutMs', timeoutMs),
       timedOut: () => new Error(`Timed out waiting for value '${key}' on instance '${instanceId}'`),
       firstStepMs: FIRST_STEP_MS,
@@ -295,10 +299,16 @@ export class Client extends ManagementClient {
     return {
       maxPayloadBytes: this.maxPayloadBytes,
       send: (item) => this.enqueuer.send(item),
-      readState: async (instance) => (await this.readStates([instance]))[0],
-      waitForState: ({ instance, ...wait }) =>
+      readState: async (instance) => readable((await this.readStates([instance]))[0]),
+      waitForState: ({ instance, accept, ...wait }) =>
         this.states.wait({
           ...wait,
+          // A payload that cannot be decoded matters only where it would be handed on.
+          accept: (state) => {
+            const accepted = accept(state);
+            if (accepted !== undefined) readable(state);
+            return accepted;
+          },
           query: instance,
           // Only waits for the end have a time-out.
           timedOut: () => new WaitTimeoutError(instance, wait.timeoutMs, `instance '${instance}' has not ended`),

@@ -62,6 +62,7 @@ export interface ScheduleInfo {
   readonly id: string;
   readonly orchestration: string;
   readonly version: string | null;
+  /** `undefined` also where a codec cannot decode it; {@link problem} says so. */
   readonly input: unknown;
   /** `null` for an interval. */
   readonly cron: string | null;
@@ -77,7 +78,7 @@ export interface ScheduleInfo {
   readonly key: string | null;
   readonly priority: number;
   readonly isPaused: boolean;
-  /** Why a runtime paused it; `null` when nothing is wrong. */
+  /** Why a runtime paused it, or why its input cannot be decoded; `null` when nothing is wrong. */
   readonly problem: string | null;
   /** `null` while it is paused, and when nothing is left to fire. */
   readonly nextFireAt: Date | null;
@@ -316,12 +317,13 @@ function viewSchedule({
   ...stored
 }: StoredSchedule): ScheduleInfo {
   const { id, orchestration, version, cron, timeZone, everyMs, catchUp, maxCatchUp, graceMs, overlap } = stored;
-  const { queue, key, priority, isPaused, problem, firedCount, overlapCount } = stored;
+  const { queue, key, priority, isPaused, unreadable, firedCount, overlapCount } = stored;
+  const problem = stored.problem ?? unreadable?.reason ?? null;
   return {
     ...{ queue, key, priority },
     ...{ id, orchestration, version, cron, timeZone, everyMs, catchUp, maxCatchUp, graceMs, overlap },
     ...{ isPaused, problem, firedCount, overlapCount },
-    input: JSON.parse(stored.input) as unknown,
+    input: unreadable ? undefined : (JSON.parse(stored.input) as unknown),
     nextFireAt: dateOf(nextFireMs),
     lastFireAt: dateOf(lastFireMs),
     lastInstanceId: lastInstance,

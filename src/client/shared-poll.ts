@@ -5,10 +5,12 @@ import { onAbort } from '../base/on-abort.js';
 /** One caller that waits for an answer. */
 interface Waiter<Query, Answer, Value> {
   readonly query: Query;
-  /** The value to resolve with, or `undefined` to go on waiting. */
+  /** The value to resolve with, or `undefined` to go on waiting; what it throws rejects this wait alone. */
   readonly accept: (answer: Answer) => Value | undefined;
   readonly timedOut: () => Error;
   readonly deadlineMs: number;
+  /** It asked for one look, and waits for its answer however long that takes. */
+  readonly isOnce: boolean;
   /** Longest pause between two looks of this waiter. */
   readonly maxStepMs: number;
   /** The same where many wait. */
@@ -23,7 +25,7 @@ interface Waiter<Query, Answer, Value> {
 export interface Wait<Query, Answer, Value> {
   readonly query: Query;
   readonly accept: (answer: Answer) => Value | undefined;
-  /** `Infinity` waits for ever; with 0 it is still looked once. */
+  /** `Infinity` waits for ever; with 0 it is still looked once, and that look's answer waited for. */
   readonly timeoutMs: number;
   readonly timedOut: () => Error;
   /** Ends the wait: it rejects with the signal's reason. */
@@ -47,6 +49,8 @@ const MAX_QUERIES = 2_500;
 /** From so many waiters on, those who have waited for a while look at the same moments, and less often. */
 const CROWD = 10;
 const CROWD_STEP_MS = 500;
+/** How long after its deadline a waiter still hopes for its last look; a store that answers does it in far less. */
+const LAST_LOOK_MS = 100;
 
 /**
  * One loop for all who wait: whoever is due is asked for in a single statement, so
@@ -58,6 +62,9 @@ export class SharedPoll<Query, Answer> {
   /** Those that a hint concerns: they are asked for before all others. */
   private readonly hinted = new Set<Waiter<Query, Answer, unknown>>();
   private readonly gate: Gate;
+  /** Where a look waits for its answer, or for the deadline of somebody who waits. */
+  private readonly answerGate: Gate;
+  private overdueAtMs = -Infinity;
   private running = false;
   private lastHintAtMs = -Infinity;
   private lastLookAtMs = -Infinity;
@@ -72,9 +79,10 @@ export class SharedPoll<Query, Answer> {
     private readonly admit: () => void = () => undefined,
   ) {
     this.gate = new Gate(clock);
+    this.answerGate = new Gate(clock);
   }
 
-  /** Resolves with what `accept` returned, or rejects: in time by `timedOut`, at once when reading fails. */
+  /** Resolves with what `accept` returned, or rejects: with what it threw, in time by `timedOut`, at once when reading fails. */
   wait<Value>(wait: Wait<Query, Answer, Value>): Promise<Value> {
     const { signal } = wait;
     return new Promise<Value>((settle, refuse) => {
@@ -97,6 +105,7 @@ export class SharedPoll<Query, Answer> {
         accept: wait.accept,
         timedOut: wait.timedOut,
         deadlineMs: nowMs + wait.timeoutMs,
+        isOnce: wait.timeoutMs <= 0,
         maxStepMs: wait.maxStepMs,
         maxStepInCrowdMs:
           wait.firstStepMs === wait.maxStepMs ? wait.maxStepMs : Math.max(wait.maxStepMs, CROWD_STEP_MS),
@@ -106,6 +115,7 @@ export class SharedPoll<Query, Answer> {
         reject,
       };
       this.waiters.add(waiter as Waiter<Query, Answer, unknown>);
+      if (waiter.deadlineMs < this.overdueAtMs) this.answerGate.wake();
       this.look();
     });
   }
@@ -126,8 +136,7 @@ export class SharedPoll<Query, Answer> {
     for (const waiter of this.waiters) {
       const answer = answerTo(waiter.query);
       if (answer === undefined) continue;
-      const value = waiter.accept(answer);
-      if (value !== undefined) this.end(waiter, () => waiter.resolve(value));
+      this.accept(waiter, answer);
     }
   }
 
@@ -171,21 +180,60 @@ export class SharedPoll<Query, Answer> {
     const due = this.takeDue(nowMs);
     let answers: readonly Answer[];
     try {
-      answers = await this.read(due.map(({ query }) => query));
+      answers = await this.answersTo(due, nowMs);
     } catch (error) {
       for (const waiter of due) this.end(waiter, () => waiter.reject(error as Error));
       return;
     }
     const afterMs = this.clock.nowMs();
     due.forEach((waiter, index) => {
-      const value = waiter.accept(answers[index] as Answer);
-      if (value !== undefined) this.end(waiter, () => waiter.resolve(value));
-      else if (afterMs >= waiter.deadlineMs) this.end(waiter, () => waiter.reject(waiter.timedOut()));
+      if (this.accept(waiter, answers[index] as Answer)) return;
+      if (afterMs >= waiter.deadlineMs) this.end(waiter, () => waiter.reject(waiter.timedOut()));
       else {
         waiter.nextAtMs = Math.min(this.afterPause(waiter, afterMs), waiter.deadlineMs);
         waiter.stepMs = Math.min(waiter.stepMs * 2, waiter.maxStepMs);
       }
     });
+  }
+
+  /** Whether the wait is over. One that throws at its answer ends alone: the look is everybody's. */
+  private accept(waiter: Waiter<Query, Answer, unknown>, answer: Answer): boolean {
+    try {
+      const value = waiter.accept(answer);
+      if (value === undefined) return false;
+      this.end(waiter, () => waiter.resolve(value));
+    } catch (error) {
+      this.end(waiter, () => waiter.reject(error as Error));
+    }
+    return true;
+  }
+
+  /** Asks the store. A store that is silent keeps nobody beyond its time: deadlines hold meanwhile, by one timer for all. */
+  private async answersTo(
+    due: readonly Waiter<Query, Answer, unknown>[],
+    beganAtMs: number,
+  ): Promise<readonly Answer[]> {
+    let isAnswered = false;
+    const reading = this.read(due.map(({ query }) => query)).finally(() => {
+      isAnswered = true;
+      this.answerGate.wake();
+    });
+    // Its failure is met below, after the last deadline that passes meanwhile.
+    reading.catch(() => undefined);
+    const asked = new Set(due);
+    while (!isAnswered) {
+      this.answerGate.reset();
+      const nowMs = this.clock.nowMs();
+      this.overdueAtMs = Infinity;
+      for (const waiter of this.waiters) {
+        const overdueAtMs = overdueAt(waiter, asked.has(waiter) && beganAtMs < waiter.deadlineMs);
+        if (overdueAtMs <= nowMs) this.end(waiter, () => waiter.reject(waiter.timedOut()));
+        else if (overdueAtMs < this.overdueAtMs) this.overdueAtMs = overdueAtMs;
+      }
+      await this.answerGate.wait(this.overdueAtMs - nowMs);
+    }
+    this.overdueAtMs = -Infinity;
+    return reading;
   }
 
   /** A crowd that has waited for a while meets at multiples of its step, so that one look serves all of it. */
@@ -216,6 +264,18 @@ export class SharedPoll<Query, Answer> {
     // Whoever sleeps for the last waiter has nothing left to do.
     if (this.waiters.size === 0) this.gate.wake();
   }
+}
+
+/**
+ * When a waiter gives up while the store has not answered: at its deadline if it is asked for, its last look being
+ * under way; else that look is only due, and has a moment.
+ */
+function overdueAt(
+  { deadlineMs, isOnce }: Pick<Waiter<unknown, unknown, unknown>, 'deadlineMs' | 'isOnce'>,
+  isAskedInTime: boolean,
+): number {
+  if (isOnce) return Infinity;
+  return isAskedInTime ? deadlineMs : deadlineMs + LAST_LOOK_MS;
 }
 
 function abortReason({ reason }: AbortSignal): Error {

@@ -30,8 +30,15 @@ export function parsedStatus(state: InstanceState | undefined): OrchestrationSta
   return statusOf(state, decodePayload);
 }
 
+/** A state that may be handed on. @throws ProviderError when its payloads cannot be decoded */
+export function readable<State extends InstanceState | undefined>(state: State): State {
+  if (state?.unreadable) throw state.unreadable;
+  return state;
+}
+
 function statusOf(state: InstanceState | undefined, output: (text: string) => unknown): OrchestrationStatus {
   if (state === undefined) return { status: 'NotFound', customStatusVersion: 0 };
+  readable(state);
   const custom = {
     ...(state.customStatus === null ? {} : { customStatus: state.customStatus }),
     customStatusVersion: state.customStatusVersion,

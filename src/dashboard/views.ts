@@ -207,7 +207,7 @@ export interface ScheduleRow {
   /** The start queue that its instances go through. */
   readonly queue: string | null;
   readonly isPaused: boolean;
-  /** Why a runtime paused it. */
+  /** Why a runtime paused it, or why its input cannot be decoded. */
   readonly problem: string | null;
   /** `null` while it is paused, and when nothing is left to fire. */
   readonly nextFireAtMs: number | null;

@@ -1,4 +1,11 @@
-import { type Link, type SpanContext, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
+import {
+  type Link,
+  type SpanContext,
+  SpanKind,
+  type SpanStatus,
+  SpanStatusCode,
+  type Tracer,
+} from '@opentelemetry/api';
 import type {
   FetchedOrchestrationItems,
   OrchestrationLock,
@@ -7,10 +14,12 @@ import type {
   TransactionScope,
 } from '../provider/provider.js';
 import type { Instruments } from './instruments.js';
+import type { SdkGuard } from './sdk-guard.js';
 import type { InstrumentSource } from './silence.js';
 
 /** What a call of the store is observed with. */
 export interface ProviderObserver {
+  readonly guard: SdkGuard;
   readonly tracer: Tracer;
   /** Nobody gets spans. */
   readonly isSilent: () => boolean;
@@ -99,7 +108,7 @@ async function observed(
   instruments: Instruments | undefined,
   { name, operation, parameters, method }: Call,
 ): Promise<unknown> {
-  const { tracer } = observer;
+  const { guard, tracer } = observer;
   const attributes = { 'duroxide.operation': name };
   const startTime = Date.now();
   const began = performance.now();
@@ -109,14 +118,13 @@ async function observed(
     if (size !== undefined && size > 0) instruments?.batchSize.record(size, attributes);
     if (observer.isSilent() || (operation.isPoll && error === undefined && (size ?? 0) === 0)) return;
     // Made when it is known to be worth it; a batch belongs to all of its turns, and to none of them.
-    const span = tracer.startSpan(`duroxide.${name}`, {
+    const options = {
       kind: SpanKind.CLIENT,
       startTime,
       links: linksOf(observer, name, parameters),
       attributes: { ...attributes, ...(size !== undefined && { 'duroxide.batch_size': size }) },
-    });
-    if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: reasonOf(error) });
-    span.end();
+    };
+    guard.end(guard.startSpan(tracer, `duroxide.${name}`, options, guard.active()), { status: statusOf(error) });
   };
   try {
     const answer = await method(...parameters);
@@ -153,6 +161,11 @@ function linksOf({ turnSpan }: ProviderObserver, name: string, parameters: unkno
     const span = turnSpan(lockToken);
     return span ? [{ context: span }] : [];
   });
+}
+
+/** The status of a span; `undefined` without an error. */
+export function statusOf(error: unknown): SpanStatus | undefined {
+  return error === undefined ? undefined : { code: SpanStatusCode.ERROR, message: reasonOf(error) };
 }
 
 /** The kind of an error: its text may quote what it was given. */

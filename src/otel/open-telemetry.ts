@@ -1,6 +1,6 @@
 import {
-  context,
   type Meter,
+  ProxyTracerProvider,
   type Span,
   type SpanContext,
   SpanKind,
@@ -8,13 +8,15 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api';
+import { consoleLogger, type Logger } from '../base/logger.js';
 import { PACKAGE_VERSION } from '../base/package-version.js';
 import type { AckOrchestrationItem, Provider, TransactionScope } from '../provider/provider.js';
 import type { QueuedStart, QueueStartOutcome } from '../provider/start-queues.js';
 import type { ActivityEnd, ActivityFacts, ObservedTurn, Telemetry, TurnFacts } from '../provider/telemetry.js';
 import { targetInstance, type WorkItem } from '../wire/work-item.js';
 import type { Instruments } from './instruments.js';
-import { observedProvider, reasonOf } from './observed-provider.js';
+import { observedProvider, reasonOf, statusOf } from './observed-provider.js';
+import { SdkGuard } from './sdk-guard.js';
 import { GivenInstruments, GlobalInstruments, type InstrumentSource, isSilent } from './silence.js';
 import { traceparentOf, withTraceparent } from './traceparent.js';
 
@@ -23,6 +25,8 @@ export interface OpenTelemetryOptions {
   readonly tracer?: Tracer | undefined;
   /** @defaultValue the meter `duroxide-drizzle` of the global provider */
   readonly meter?: Meter | undefined;
+  /** Where it is reported that the SDK throws, once for each kind of call. @defaultValue warnings on stderr */
+  readonly logger?: Logger | undefined;
 }
 
 /** Executions whose trace is remembered, so that later turns join it. */
@@ -41,14 +45,23 @@ const UNOBSERVED: ObservedTurn = { run: (code) => code(), stamp: (ack) => ack, e
  * its activities and children: in the field `trace` of their messages and nowhere else, so
  * no history depends on it. Later turns join the trace while their process remembers the
  * execution; after a restart, or on another worker, a turn begins a trace of its own.
+ *
+ * An SDK that throws is reported and stops nothing.
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   const { tracer } = options;
+  const guard = new SdkGuard(options.logger ?? consoleLogger);
   return new OpenTelemetry(
-    tracer ?? trace.getTracer(NAME, PACKAGE_VERSION),
-    options.meter ? new GivenInstruments(options.meter) : new GlobalInstruments(NAME, PACKAGE_VERSION),
-    tracer ? () => false : () => isSilent(NAME),
+    guard,
+    tracer ?? globalTracer(guard),
+    options.meter ? new GivenInstruments(options.meter, guard) : new GlobalInstruments(NAME, PACKAGE_VERSION, guard),
+    tracer ? () => false : () => isSilent(NAME, guard),
   );
+}
+
+function globalTracer(guard: SdkGuard): Tracer {
+  const get = () => trace.getTracer(NAME, PACKAGE_VERSION);
+  return guard.call('find a tracer', get, undefined) ?? new ProxyTracerProvider().getTracer(NAME, PACKAGE_VERSION);
 }
 
 class OpenTelemetry implements Telemetry {
@@ -57,6 +70,7 @@ class OpenTelemetry implements Telemetry {
   private readonly turnSpans = new Map<string, SpanContext>();
 
   constructor(
+    private readonly guard: SdkGuard,
     private readonly tracer: Tracer,
     private readonly instruments: InstrumentSource,
     /** Nobody gets spans: they are left out, and the metrics stay. */
@@ -64,8 +78,9 @@ class OpenTelemetry implements Telemetry {
   ) {}
 
   observe(provider: Provider): Provider {
-    const { tracer, instruments, isSilent } = this;
+    const { guard, tracer, instruments, isSilent } = this;
     return observedProvider(provider, {
+      guard,
       tracer,
       isSilent,
       instruments,
@@ -76,29 +91,33 @@ class OpenTelemetry implements Telemetry {
 
   clientCall(item: WorkItem, send: (item: WorkItem) => Promise<void>): Promise<void> {
     if (this.isSilent()) return send(item);
-    const span = this.tracer.startSpan(`duroxide.client.${item.kind}`, {
+    const { guard } = this;
+    const parent = guard.active();
+    const options = {
       kind: SpanKind.PRODUCER,
       attributes: {
         'duroxide.instance': targetInstance(item),
         ...('orchestration' in item && { 'duroxide.orchestration': item.orchestration }),
         ...('name' in item && { 'duroxide.name': item.name }),
       },
-    });
-    return ended(
-      span,
-      context.with(trace.setSpan(context.active(), span), () => send(stamped(item, span))),
-    );
+    };
+    const span = guard.startSpan(this.tracer, `duroxide.client.${item.kind}`, options, parent);
+    const traceparent = traceparentOf(guard.spanContext(span));
+    const call = guard.within(trace.setSpan(parent, span), () => send(stamped(item, traceparent)));
+    return ended(guard, span, call);
   }
 
   turn(facts: TurnFacts): ObservedTurn {
     const { instance, executionId, orchestration, isWarm, lockToken } = facts;
+    const { guard } = this;
     const measure = this.measuredTurn(facts);
     const key = `${executionId}:${instance}`;
     const traced = facts.trace ?? (this.traces.size > 0 ? this.traces.get(key) : undefined);
     // The trace of somebody else goes on through a process without an SDK.
     if (traced === undefined && this.isSilent()) return measure ? { ...UNOBSERVED, end: measure } : UNOBSERVED;
-    const parent = withTraceparent(context.active(), traced);
-    const span = this.tracer.startSpan(
+    const parent = withTraceparent(guard.active(), traced);
+    const span = guard.startSpan(
+      this.tracer,
       `duroxide.turn ${orchestration}`,
       {
         kind: SpanKind.CONSUMER,
@@ -114,18 +133,18 @@ class OpenTelemetry implements Telemetry {
       },
       parent,
     );
-    this.turnSpans.set(lockToken, span.spanContext());
-    this.remember(key, facts.trace ?? traceparentOf(span.spanContext()));
+    const spanContext = guard.spanContext(span);
+    const traceparent = traceparentOf(spanContext);
+    this.turnSpans.set(lockToken, spanContext);
+    this.remember(key, facts.trace ?? traceparent);
     return {
-      run: (code) => context.with(trace.setSpan(parent, span), code),
-      stamp: (ack) => stampedAck(ack, span),
+      run: (code) => guard.within(trace.setSpan(parent, span), code),
+      stamp: (ack) => stampedAck(ack, traceparent),
       end: (outcome, error) => {
         this.turnSpans.delete(lockToken);
         if (outcome !== 'continued') this.traces.delete(key);
         measure?.(outcome);
-        span.setAttribute('duroxide.outcome', outcome);
-        if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: reasonOf(error) });
-        span.end();
+        guard.end(span, { attributes: { 'duroxide.outcome': outcome }, status: statusOf(error) });
       },
     };
   }
@@ -145,6 +164,7 @@ class OpenTelemetry implements Telemetry {
   }
 
   activity<T>(facts: ActivityFacts, run: () => T | Promise<T>, endOf: (result: T) => ActivityEnd): T | Promise<T> {
+    const { guard } = this;
     const { activity, orchestration, instance } = facts;
     const instruments = this.instruments.current();
     const isSilentHere = facts.trace === undefined && this.isSilent();
@@ -158,8 +178,9 @@ class OpenTelemetry implements Telemetry {
       return outcome;
     };
     if (isSilentHere) return whenEnded(run(), measured);
-    const parent = withTraceparent(context.active(), facts.trace);
-    const span = this.tracer.startSpan(
+    const parent = withTraceparent(guard.active(), facts.trace);
+    const span = guard.startSpan(
+      this.tracer,
       `duroxide.activity ${activity}`,
       {
         kind: SpanKind.CONSUMER,
@@ -174,12 +195,13 @@ class OpenTelemetry implements Telemetry {
       },
       parent,
     );
-    return whenEnded(context.with(trace.setSpan(parent, span), run), (result) => {
+    return whenEnded(guard.within(trace.setSpan(parent, span), run), (result) => {
       const outcome = measured(result);
-      span.setAttribute('duroxide.outcome', outcome);
-      // The text of the failure may hold what the handler was given.
-      if (outcome !== 'completed') span.setStatus({ code: SpanStatusCode.ERROR });
-      span.end();
+      guard.end(span, {
+        attributes: { 'duroxide.outcome': outcome },
+        // The text of the failure may hold what the handler was given.
+        status: outcome === 'completed' ? undefined : { code: SpanStatusCode.ERROR },
+      });
     });
   }
 
@@ -263,28 +285,26 @@ function whenEnded<T>(result: T | Promise<T>, look: (result: T) => unknown): T |
   return result instanceof Promise ? result.then(seen) : seen(result);
 }
 
-async function ended(span: Span, call: Promise<void>): Promise<void> {
+async function ended(guard: SdkGuard, span: Span, call: Promise<void>): Promise<void> {
   try {
     await call;
   } catch (error) {
-    span.setStatus({ code: SpanStatusCode.ERROR, message: reasonOf(error) });
+    guard.end(span, { status: statusOf(error ?? 'unknown') });
     throw error;
-  } finally {
-    span.end();
   }
+  guard.end(span);
 }
 
 /** The two kinds of messages that carry a context (provider.md 2.2). */
-function stamped(item: WorkItem, span: Span): WorkItem {
+function stamped(item: WorkItem, traceparent: string | undefined): WorkItem {
   if (item.kind !== 'StartOrchestration' && item.kind !== 'ActivityExecute') return item;
-  const traceparent = traceparentOf(span.spanContext());
   return traceparent === undefined ? item : { ...item, trace: traceparent };
 }
 
-function stampedAck(ack: AckOrchestrationItem, span: Span): AckOrchestrationItem {
+function stampedAck(ack: AckOrchestrationItem, traceparent: string | undefined): AckOrchestrationItem {
   return {
     ...ack,
-    workerItems: ack.workerItems.map((item) => stamped(item, span)),
-    orchestratorItems: ack.orchestratorItems.map((item) => stamped(item, span)),
+    workerItems: ack.workerItems.map((item) => stamped(item, traceparent)),
+    orchestratorItems: ack.orchestratorItems.map((item) => stamped(item, traceparent)),
   };
 }

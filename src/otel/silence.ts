@@ -7,14 +7,20 @@ import {
   trace,
 } from '@opentelemetry/api';
 import { type Instruments, makeInstruments } from './instruments.js';
+import type { SdkGuard } from './sdk-guard.js';
 
 /**
  * Whether no SDK is registered: then every span of the global tracer would be made for
  * nobody. Asked anew each time, because an SDK may be registered later.
  */
-export function isSilent(name: string): boolean {
-  const provider = trace.getTracerProvider();
-  return provider instanceof ProxyTracerProvider && provider.getDelegateTracer(name) === undefined;
+export function isSilent(name: string, guard: SdkGuard): boolean {
+  try {
+    const provider = trace.getTracerProvider();
+    return provider instanceof ProxyTracerProvider && provider.getDelegateTracer(name) === undefined;
+  } catch (error) {
+    guard.failed('find a tracer', error);
+    return true;
+  }
 }
 
 /** The instruments of the moment; `undefined` while nobody measures. */
@@ -26,18 +32,18 @@ export interface InstrumentSource {
 
 /** Those of a meter that the application hands in. */
 export class GivenInstruments implements InstrumentSource {
-  private readonly instruments: Instruments;
+  private readonly instruments: Instruments | undefined;
 
-  constructor(meter: Meter) {
-    this.instruments = makeInstruments(meter);
+  constructor(meter: Meter, guard: SdkGuard) {
+    this.instruments = guard.call('measure', () => makeInstruments(meter, guard), undefined);
   }
 
-  current(): Instruments {
+  current(): Instruments | undefined {
     return this.instruments;
   }
 
   follow(use: (instruments: Instruments) => () => void): () => void {
-    return use(this.instruments);
+    return this.instruments ? use(this.instruments) : () => undefined;
   }
 }
 
@@ -56,6 +62,7 @@ export class GlobalInstruments implements InstrumentSource {
   constructor(
     private readonly name: string,
     private readonly version: string,
+    private readonly guard: SdkGuard,
   ) {}
 
   current(): Instruments | undefined {
@@ -77,8 +84,11 @@ export class GlobalInstruments implements InstrumentSource {
 
   private change(provider: MeterProvider): void {
     this.provider = provider;
-    const meter = provider.getMeter(this.name, this.version);
-    this.instruments = meter === NOOP_METER ? undefined : makeInstruments(meter);
+    const made = () => {
+      const meter = provider.getMeter(this.name, this.version);
+      return meter === NOOP_METER ? undefined : makeInstruments(meter, this.guard);
+    };
+    this.instruments = this.guard.call('measure', made, undefined);
     for (const follower of this.followers) {
       follower.stop?.();
       follower.stop = this.instruments && follower.use(this.instruments);

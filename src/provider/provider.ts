@@ -317,8 +317,13 @@ export interface Provider {
     readonly instances: readonly string[];
     readonly endedOnly: boolean;
   }): Promise<InstanceState[]>;
-  /** As {@link getKvValue} for many, in the order of the input, in one statement. */
-  getKvValues(keys: readonly { readonly instance: string; readonly key: string }[]): Promise<(string | null)[]>;
+  /**
+   * As {@link getKvValue} for many, in the order of the input, in one statement. A value that cannot
+   * be decoded is answered with its error: it never fails the others.
+   */
+  getKvValues(
+    keys: readonly { readonly instance: string; readonly key: string }[],
+  ): Promise<(string | null | ProviderError)[]>;
   getKvValue(instance: string, key: string): Promise<string | null>;
   getKvAllValues(instance: string): Promise<Map<string, string>>;
   getInstanceStats(instance: string): Promise<InstanceStats | null>;
@@ -357,6 +362,8 @@ export interface InstanceState {
   readonly output: string | null;
   readonly customStatus: string | null;
   readonly customStatusVersion: number;
+  /** Why output and custom status stand here as they are stored: one of them cannot be decoded. Whoever hands them on throws it instead. */
+  readonly unreadable?: ProviderError | undefined;
 }
 
 /** Sizes of an instance's current execution (provider.md 3.1.20; P:T-13 for the KV figures). */

@@ -1,5 +1,6 @@
 import type { WorkItem } from '../wire/work-item.js';
 import type { Ms } from './provider.js';
+import type { ProviderError } from './provider-error.js';
 
 /** What happens with fire times that passed while nobody was there to fire. */
 export type CatchUp = 'one' | 'all' | 'skip';
@@ -46,6 +47,8 @@ export interface StoredSchedule extends ScheduleDefinition {
   readonly overlapCount: number;
   readonly createdMs: Ms;
   readonly updatedMs: Ms;
+  /** Why the input stands here as it is stored: it cannot be decoded. Its instances would start, and be put off. */
+  readonly unreadable?: ProviderError | undefined;
 }
 
 /** What is done with a schedule that is due: together, or not at all. */

@@ -196,6 +196,83 @@ describe('shared poll', () => {
     expect(await answer).toBe(1);
   });
 
+  describe('while the store is silent', () => {
+    const silentPoll = () => {
+      const clock = new FakeClock();
+      const reads: ((answers: readonly (number | undefined)[]) => void)[] = [];
+      const poll = new SharedPoll<string, number | undefined>(
+        clock,
+        () => new Promise((resolve) => reads.push(resolve)),
+      );
+      const ended: string[] = [];
+      const wait = (query: string, timeoutMs: number) =>
+        void poll
+          .wait<number>({
+            query,
+            accept: (value) => value,
+            timeoutMs,
+            timedOut: () => new Error('timed out'),
+            firstStepMs: 5,
+            maxStepMs: 100,
+          })
+          .then(
+            (value) => ended.push(`${query}: ${value}`),
+            (error: Error) => ended.push(`${query}: ${error.message}`),
+          );
+      const pass = async (ms: number) => {
+        clock.advance(ms);
+        await ticks();
+      };
+      return { clock, reads, wait, pass, ended };
+    };
+
+    test('each wait ends at its deadline, by one timer for all; one with a time-out of 0 waits for its look', async () => {
+      const { clock, reads, wait, pass, ended } = silentPoll();
+      wait('late', 2_000);
+      wait('early', 1_000);
+      wait('once', 0);
+      wait('for ever', Infinity);
+      await ticks();
+      await pass(999);
+      expect({ ended, sleeping: clock.sleeping, reads: reads.length }).toEqual({ ended: [], sleeping: 1, reads: 1 });
+      await pass(1);
+      expect(ended).toEqual(['early: timed out']);
+      await pass(1_000);
+      expect(ended).toEqual(['early: timed out', 'late: timed out']);
+      await pass(10_000);
+      reads[0]?.([1, 2, undefined, 4]);
+      await ticks();
+      expect(ended.slice(2)).toEqual(['once: timed out', 'for ever: 4']);
+      expect(clock.sleeping).toBe(0);
+    });
+
+    test('who comes meanwhile waits for a look of its own, but only a moment beyond the deadline', async () => {
+      const { wait, pass, ended } = silentPoll();
+      wait('for ever', Infinity);
+      await ticks();
+      wait('meanwhile', 300);
+      await ticks();
+      await pass(399);
+      expect(ended).toEqual([]);
+      await pass(1);
+      expect(ended).toEqual(['meanwhile: timed out']);
+    });
+
+    test('a last look that begins at the deadline has a moment for its answer', async () => {
+      const { reads, wait, pass, ended } = silentPoll();
+      wait('a', 3);
+      await ticks();
+      reads[0]?.([undefined]);
+      await ticks();
+      await pass(3);
+      expect(reads).toHaveLength(2);
+      await pass(99);
+      expect(ended).toEqual([]);
+      await pass(1);
+      expect(ended).toEqual(['a: timed out']);
+    });
+  });
+
   test('an error of the store rejects those who were asked for, and only them', async () => {
     const clock = new FakeClock();
     let fail = true;
@@ -218,6 +295,27 @@ describe('shared poll', () => {
     await ticks();
     clock.advance(5);
     expect(await again).toBe(1);
+  });
+
+  test('a wait that cannot take its answer is rejected alone, whether it was looked for or told', async () => {
+    const answers = new Map([['good', 1]]);
+    const { poll, wait, pass } = pollOn(answers);
+    const accept = () => {
+      throw new Error('unreadable');
+    };
+    const bad = expect(wait('bad', { accept })).rejects.toThrow('unreadable');
+    expect(await wait('good')).toBe(1);
+    await bad;
+    const told = expect(
+      wait('told', { accept: (answer) => (answer === undefined ? undefined : accept()) }),
+    ).rejects.toThrow('unreadable');
+    await ticks();
+    poll.tell(() => 2);
+    await told;
+    const later = wait('later');
+    answers.set('later', 3);
+    await pass(25);
+    expect(await later).toBe(3);
   });
 
   test('hints are subscribed to only while somebody waits', async () => {

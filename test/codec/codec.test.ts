@@ -229,6 +229,57 @@ describe('a store with a codec', () => {
     expect(await running(right, () => stuck.result())).toBe('later of the child, echoed');
   });
 
+  test('what cannot be decoded rejects those who ask for it, and nobody beside them', async () => {
+    const right = withCodec(store, mirror);
+    const wrong = withCodec(store, {
+      ...mirror,
+      decode(data, context) {
+        if (context.instanceId.startsWith('bad')) throw new Error('no key');
+        return mirror.decode(data, context);
+      },
+    });
+    const shows = orchestration('shows', async (ctx, text: string) => {
+      ctx.status.set(text);
+      ctx.kv.set('key', text);
+      return text;
+    });
+    const ids = ['bad-1', 'good-1', 'bad-2', 'good-2'];
+    const runtime = new Runtime(right, { logger: silentLogger });
+    runtime.register(shows);
+    await runtime.start();
+    const client = new Client(right);
+    await Promise.all(ids.map(async (id) => (await client.start(shows, MARKER, { id })).result()));
+    await runtime.shutdown();
+
+    const reader = new Client(wrong);
+    const told = (outcomes: readonly PromiseSettledResult<unknown>[]) =>
+      outcomes.map((outcome) => (outcome.status === 'rejected' ? (outcome.reason as Error).message : outcome.value));
+    const unreadable = (id: string) => expect.stringMatching(`could not decode .*instance '${id}'`) as unknown;
+    const expected = [unreadable('bad-1'), MARKER, unreadable('bad-2'), MARKER];
+    const results = ids.map((id) => reader.handle(shows, id).result());
+    expect(told(await Promise.allSettled(results))).toEqual(expected);
+    const waits = ids.map(async (id) => (await reader.waitForOrchestration(id)).output);
+    expect(told(await Promise.allSettled(waits))).toEqual(expected);
+    const values = ids.map(async (id) => JSON.parse(await reader.waitForValue(id, 'key')) as unknown);
+    expect(told(await Promise.allSettled(values))).toEqual(expected);
+    await expect(reader.getStatus('bad-1')).rejects.toThrow('could not decode');
+    await expect(reader.handle(shows, 'bad-1').status()).rejects.toThrow('could not decode');
+
+    for (const id of ['bad-schedule', 'good-schedule']) {
+      await client.schedules.create({ id, orchestration: shows, input: MARKER, everyMs: 86_400_000, paused: true });
+    }
+    const problem = expect.stringContaining("could not decode the input of schedule 'bad-schedule'") as unknown;
+    expect(await reader.schedules.list()).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ id: 'bad-schedule', input: undefined, problem }),
+        expect.objectContaining({ id: 'good-schedule', input: MARKER, problem: null }),
+      ]),
+    );
+    // It can be put right with the wrong key at hand, too, and changes do not touch the input.
+    expect(await reader.schedules.update('bad-schedule', { everyMs: 43_200_000 })).toMatchObject({ problem });
+    expect(await client.schedules.get('bad-schedule')).toMatchObject({ input: MARKER, problem: null });
+  });
+
   test('a codec that answers differently each time: what is stored twice agrees, and nobody replays what is encoded', async () => {
     const salted: PayloadCodec = {
       ...mirror,

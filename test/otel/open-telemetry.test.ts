@@ -1,5 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { context, SpanKind, trace } from '@opentelemetry/api';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import {
+  context,
+  createNoopMeter,
+  type Meter,
+  metrics,
+  type Span,
+  SpanKind,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import {
   AggregationTemporality,
@@ -16,7 +25,7 @@ import {
 import { FakeClock } from '../../src/base/clock.js';
 import { silentLogger } from '../../src/base/logger.js';
 import { Client } from '../../src/client/client.js';
-import { openTelemetry, withTraceContext } from '../../src/otel/index.js';
+import { openTelemetry, type OpenTelemetryOptions, withTraceContext } from '../../src/otel/index.js';
 import type { Telemetry } from '../../src/provider/telemetry.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { activity, orchestration } from '../../src/typed/definitions.js';
@@ -214,4 +223,112 @@ test('OB: metrics of turns, activities, batches, the cache and the queues', asyn
   expect(sum('duroxide.queue.age', { queue: 'orchestrator' })).toBe(5_000);
   expect(sum('duroxide.queue.age', { queue: 'worker' })).toBe(0);
   expect(sum('duroxide.retries')).toBe(0);
+});
+
+describe('an SDK that throws stops nothing, and is reported once', () => {
+  const fail = () => {
+    throw new Error('the SDK is broken');
+  };
+  const tracerWith = (processor: { onStart?: () => void; onEnd?: () => void }) => {
+    const rest = { forceFlush: async () => {}, shutdown: async () => {} };
+    const spanProcessors = [{ onStart: () => {}, onEnd: () => {}, ...rest, ...processor }];
+    return new BasicTracerProvider({ spanProcessors }).getTracer('broken');
+  };
+  /** A tracer whose spans fail in these methods. */
+  const spansWithout = (...methods: (keyof Span)[]): Tracer => ({
+    startSpan: (...given) =>
+      Object.assign(tracer.startSpan(...given), Object.fromEntries(methods.map((method) => [method, fail]))),
+    startActiveSpan: fail,
+  });
+  const noopMeter = createNoopMeter();
+  const meterWith = (overrides: Partial<Meter>): Meter => Object.assign(Object.create(noopMeter) as Meter, overrides);
+
+  const FAULTS: Readonly<Record<string, { options: () => OpenTelemetryOptions; says: string }>> = {
+    'onStart of a span processor': { options: () => ({ tracer: tracerWith({ onStart: fail }) }), says: 'start a span' },
+    'onEnd of a span processor': { options: () => ({ tracer: tracerWith({ onEnd: fail }) }), says: 'end a span' },
+    startSpan: { options: () => ({ tracer: { startSpan: fail, startActiveSpan: fail } }), says: 'start a span' },
+    'setAttribute and setStatus': {
+      options: () => ({ tracer: spansWithout('setAttribute', 'setAttributes', 'setStatus') }),
+      says: 'change a span',
+    },
+    spanContext: { options: () => ({ tracer: spansWithout('spanContext') }), says: 'change a span' },
+    'createCounter of a meter': { options: () => ({ meter: meterWith({ createCounter: fail }) }), says: 'measure' },
+    'add and record of a meter': {
+      options: () => ({
+        meter: meterWith({ createCounter: () => ({ add: fail }), createHistogram: () => ({ record: fail }) }),
+      }),
+      says: 'measure',
+    },
+    'addCallback and removeCallback of a meter': {
+      options: () => ({
+        meter: meterWith({ createObservableGauge: () => ({ addCallback: fail, removeCallback: fail }) }),
+      }),
+      says: 'measure',
+    },
+  };
+
+  test.each(Object.entries(FAULTS))('%s', async (_fault, { options, says }) => {
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (_fields: object, message: string) => void warnings.push(message) };
+    await working(openTelemetry({ ...options(), logger }));
+    expect(warnings).toContainEqual(expect.stringContaining(`could not ${says}`));
+    expect(warnings).toEqual([...new Set(warnings)]);
+  });
+
+  test('a context manager', async () => {
+    const entered = jest.spyOn(context, 'with').mockImplementation(fail);
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (_fields: object, message: string) => void warnings.push(message) };
+    try {
+      await working(openTelemetry({ tracer, logger }));
+    } finally {
+      entered.mockRestore();
+    }
+    expect(warnings).toEqual([expect.stringContaining('could not enter a context')]);
+  });
+
+  test('a provider that is registered globally', async () => {
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (_fields: object, message: string) => void warnings.push(message) };
+    trace.setGlobalTracerProvider({ getTracer: fail });
+    metrics.setGlobalMeterProvider({ getMeter: fail });
+    try {
+      await working(openTelemetry({ logger }));
+    } finally {
+      trace.disable();
+      metrics.disable();
+    }
+    expect(warnings.sort()).toEqual([
+      expect.stringContaining('could not find a tracer'),
+      expect.stringContaining('could not measure'),
+    ]);
+  });
+
+  /** Every kind of call: starts, turns, activities that end well and badly, operations that fail. */
+  async function working(broken: Telemetry): Promise<void> {
+    const failures: unknown[] = [];
+    const logger = { ...silentLogger, error: (_fields: object, message: string) => void failures.push(message) };
+    const ofItsOwn = new Waiting(new FakeClock());
+    const worker = new Runtime(ofItsOwn, { telemetry: broken, logger });
+    const step = activity('step', async (_ctx, n: number) => {
+      if (n < 0) throw new Error('secret');
+      return n;
+    });
+    const below = orchestration('below', async (ctx, n: number) => ctx.call(step, n));
+    const above = orchestration(
+      'above',
+      async (ctx, n: number) => (await ctx.call(step, n)) + (await ctx.call(below, n)),
+    );
+    worker.register(step, below, above);
+    const caller = new Client(ofItsOwn, { telemetry: broken });
+    await worker.start();
+    try {
+      expect(await (await caller.start(above, 2)).result()).toBe(4);
+      await expect((await caller.start(above, -1)).result()).rejects.toThrow('secret');
+      await expect(caller.start(above, 2, { id: '' })).rejects.toThrow();
+    } finally {
+      await worker.shutdown();
+    }
+    expect(failures).toEqual([]);
+  }
 });

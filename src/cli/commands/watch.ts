@@ -41,6 +41,7 @@ export async function follow(ctx: CliContext, store: Store, id: string, options:
   for (;;) {
     ctx.io.signal.throwIfAborted();
     const [state] = await store.provider.instanceStates({ instances: [id], endedOnly: false });
+    if (state?.unreadable) throw state.unreadable;
     if (state) await report(ctx, store, { state, seen, withHistory: options.history });
     else await requireStart(store, id, seen);
     if (state?.status === 'Completed' || state?.status === 'Failed') return ended(ctx, state);

@@ -13,7 +13,7 @@ import type {
   Provider,
   WorkItemLock,
 } from '../provider.js';
-import { UnsupportedError } from '../provider-error.js';
+import { ProviderError, UnsupportedError } from '../provider-error.js';
 import { codecAdmin } from './codec-admin.js';
 import { mapAck, mapEvents, mapKvSnapshot, mapLockedItem, mapValues } from './codec-records.js';
 import { codecScope } from './codec-scope.js';
@@ -22,7 +22,7 @@ import { codecStartQueues } from './codec-start-queues.js';
 import { Coder } from './coder.js';
 import { mapWorkItem } from './map-payloads.js';
 import { DecodePauses } from './decode-pauses.js';
-import { asProviderError, eachEncoded } from './each-encoded.js';
+import { asProviderError, decodedOr, eachEncoded } from './each-encoded.js';
 import { CodecError, type PayloadCodec } from './payload-codec.js';
 
 export interface CodecOptions {
@@ -225,22 +225,29 @@ function codecOperations(provider: Provider, codec: PayloadCodec, logger: Logger
     },
     async instanceStates(params) {
       const states = await provider.instanceStates(params);
-      return guarded('instance_states', () =>
-        Promise.all(
-          states.map(async (state) => ({
-            ...state,
-            output: await decodeText(state.output, outputOf(state.orchestrationName), state.instance),
-            customStatus: await decodeText(state.customStatus, 'the custom status', state.instance),
-          })),
+      return Promise.all(
+        states.map((state) =>
+          decodedOr(
+            async () => ({
+              ...state,
+              output: await decodeText(state.output, outputOf(state.orchestrationName), state.instance),
+              customStatus: await decodeText(state.customStatus, 'the custom status', state.instance),
+            }),
+            (error) => ({ ...state, unreadable: asProviderError('instance_states', error) }),
+          ),
         ),
       );
     },
     async getKvValues(keys) {
       const values = await provider.getKvValues(keys);
-      return guarded('get_kv_value', () =>
-        Promise.all(
-          values.map(async (value, i) =>
-            decodeText(value, `the value of key '${keys[i]?.key}'`, keys[i]?.instance ?? ''),
+      return Promise.all(
+        values.map((value, i) =>
+          decodedOr<typeof value>(
+            async () =>
+              ProviderError.is(value)
+                ? value
+                : decodeText(value, `the value of key '${keys[i]?.key}'`, keys[i]?.instance ?? ''),
+            (error) => asProviderError('get_kv_value', error),
           ),
         ),
       );

@@ -1,6 +1,7 @@
 import { readEncodedPayload } from '../../wire/encoded-payload.js';
 import type { ChangeSchedule, ScheduleDecision, ScheduleStore, StoredSchedule } from '../schedules.js';
 import type { Coder } from './coder.js';
+import { asProviderError, decodedOr } from './each-encoded.js';
 
 /**
  * Schedules keep the input of their instances encoded. It belongs to the schedule, not to
@@ -9,10 +10,11 @@ import type { Coder } from './coder.js';
 export function codecSchedules(schedules: ScheduleStore, coder: Coder): ScheduleStore {
   const place = (id: string) => ({ what: `the input of schedule '${id}'`, instanceId: id });
   const encode = (input: string, id: string) => coder.encodeText(input, place(id), id);
-  const decoded = async (stored: StoredSchedule): Promise<StoredSchedule> => ({
-    ...stored,
-    input: await coder.decodeText(stored.input, place(stored.id)),
-  });
+  const decoded = (stored: StoredSchedule): Promise<StoredSchedule> =>
+    decodedOr<StoredSchedule>(
+      async () => ({ ...stored, input: await coder.decodeText(stored.input, place(stored.id)) }),
+      (error) => ({ ...stored, unreadable: asProviderError('read_schedule', error) }),
+    );
   /** Inside of a transaction that must not wait. */
   const encodeNow = (input: string, id: string): string => {
     const encoded = readEncodedPayload(input) ? input : encode(input, id);

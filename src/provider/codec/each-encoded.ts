@@ -19,6 +19,16 @@ export async function eachEncoded<Element, Value = void>(
   });
 }
 
+/** One of many that are read together: what cannot be decoded is answered by `otherwise`, and never fails the others. */
+export async function decodedOr<T>(decode: () => Promise<T>, otherwise: (error: CodecError) => T): Promise<T> {
+  try {
+    return await decode();
+  } catch (error) {
+    if (!CodecError.is(error)) throw error;
+    return otherwise(error);
+  }
+}
+
 /** Permanent for whoever called; the runtime puts a turn off and tries again (see `CodecError.is(error.cause)`). */
 export function asProviderError(operation: string, error: unknown): ProviderError {
   if (CodecError.is(error)) return ProviderError.permanent(operation, error.message, { cause: error });

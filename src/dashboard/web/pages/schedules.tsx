@@ -116,7 +116,7 @@ function Row({ row, mayWrite, reload }: RowProps) {
 
 function State({ row }: { row: ScheduleRow }) {
   const [kind, word] =
-    row.problem !== null
+    row.isPaused && row.problem !== null
       ? ['failed', 'Stopped']
       : row.isPaused
         ? ['other', 'Paused']

@@ -4,7 +4,7 @@ import { bodyLimit } from 'hono/body-limit';
 import { Client } from '../client/client.js';
 import { addActions } from './api/actions.js';
 import { addLive } from './api/live.js';
-import { Problem, problemOf } from './api/problem.js';
+import { foreignPage, Problem, problemOf } from './api/problem.js';
 import { addReads } from './api/reads.js';
 import { type DashboardAssets, loadAssets } from './assets.js';
 import type { DashboardApp, DashboardContext, DashboardEnv } from './context.js';
@@ -13,6 +13,7 @@ import { InstanceReader } from './model/instance-reader.js';
 import { Overview } from './model/overview.js';
 import { type DashboardOptions, type ResolvedOptions, resolveDashboardOptions } from './options.js';
 import { appPage, loginPage, plainPage } from './page.js';
+import { problemOfSite } from './security/cross-site.js';
 import { securityHeaders } from './security/headers.js';
 import { isAllowedHost } from './security/hosts.js';
 import { SignIn } from './security/sign-in.js';
@@ -73,6 +74,8 @@ function createApp(context: DashboardContext): DashboardApp {
   addPages(app, options, assets);
   app.use('/api/*', async (c, next) => {
     if (c.get('access') === 'none') throw new Problem(401, 'sign_in', 'Sign in first.');
+    const foreign = problemOfSite(c.req.raw);
+    if (foreign !== undefined) throw foreignPage(foreign);
     await next();
     c.header('cache-control', 'no-store');
   });

@@ -2,7 +2,7 @@ import type { DashboardApp, DashboardContext } from '../context.js';
 import { problemOfOrigin } from '../security/cross-site.js';
 import type { InstanceInfo } from '../../provider/admin.js';
 import { BodyReader } from './decode.js';
-import { Problem } from './problem.js';
+import { foreignPage, Problem } from './problem.js';
 
 /** What changes something: only for who may, only from our own page, never in read-only mode. */
 export function addActions(app: DashboardApp, { options, client }: DashboardContext): void {
@@ -10,8 +10,7 @@ export function addActions(app: DashboardApp, { options, client }: DashboardCont
 
   app.use('/api/actions/*', async (c, next) => {
     const foreign = problemOfOrigin(c.req.raw);
-    if (foreign !== undefined)
-      throw new Problem(403, 'cross_site', `Refused as a request of a foreign page: ${foreign}.`);
+    if (foreign !== undefined) throw foreignPage(foreign);
     if (c.get('access') !== 'write') {
       throw new Problem(403, 'read_only', 'This dashboard is read-only: nobody can change anything here.');
     }

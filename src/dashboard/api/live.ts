@@ -45,6 +45,8 @@ export function addLive(app: DashboardApp, context: DashboardContext): void {
   });
 
   function stream(c: Parameters<typeof streamSSE>[0], key: string, create: () => Topic): Response {
+    // A HEAD comes to the route of the GET, but nobody would ever read what is sent, or end it.
+    if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' });
     if (open >= MAX_STREAMS) {
       throw new Problem(503, 'too_many_pages', `More than ${MAX_STREAMS} pages are open; close some.`);
     }

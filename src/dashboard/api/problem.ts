@@ -27,6 +27,10 @@ export function badRequest(message: string): Problem {
   return new Problem(400, 'bad_request', message);
 }
 
+export function foreignPage(why: string): Problem {
+  return new Problem(403, 'cross_site', `Refused as a request of a foreign page: ${why}.`);
+}
+
 /**
  * The problem behind an error of client or store. What is unexpected keeps its text to
  * itself: it may hold what a user's code threw.

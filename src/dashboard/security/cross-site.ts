@@ -10,6 +10,15 @@ export function problemOfOrigin(request: Request): string | undefined {
   if (headers.get('content-type')?.split(';')[0]?.trim() !== 'application/json') {
     return 'the content type is not application/json';
   }
+  return problemOfSite(request);
+}
+
+/**
+ * Why a request that reads may come from a foreign page, or `undefined`. Such a page learns
+ * nothing, but its requests would cost the database, and its streams keep out our own.
+ */
+export function problemOfSite(request: Request): string | undefined {
+  const { headers } = request;
   const site = headers.get('sec-fetch-site');
   // The browser's own word, which a page cannot change; `none` is a user at the address bar.
   if (site !== null) return site === 'same-origin' || site === 'none' ? undefined : 'it comes from another site';

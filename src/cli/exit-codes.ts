@@ -19,7 +19,7 @@ export const ExitCode = {
   timeout: 8,
   /** Interrupted from the keyboard. */
   interrupted: 130,
-  /** Whoever read the output has gone. */
+  /** Whoever read the output has gone, or it cannot be written: a full disk. */
   outputClosed: 141,
 } as const;
 

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import { CliError, ExitCode } from './exit-codes.js';
 
 /** What the command line touches of the world; tests hand in their own. */
 export interface CliIo {
@@ -7,7 +8,7 @@ export interface CliIo {
   readonly stderr: Writable & { readonly isTTY?: boolean | undefined };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Aborts when the user interrupts, or when nobody reads the output any more. */
+  /** Aborts when the user interrupts, or when the output cannot be written any more. */
   readonly signal: AbortSignal;
 }
 
@@ -18,6 +19,11 @@ export class Interrupted extends Error {
   constructor(readonly by: 'user' | 'closedOutput') {
     super(by === 'user' ? 'interrupted' : 'nobody reads the output any more');
   }
+}
+
+/** A full disk, say. */
+function unwritable({ code }: NodeJS.ErrnoException): CliError {
+  return new CliError(ExitCode.outputClosed, `the output cannot be written (${code ?? 'unknown error'})`);
 }
 
 /** The process's own. */
@@ -33,8 +39,8 @@ export function processIo(): CliIo {
   process.once('SIGHUP', () => abort('user'));
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
-      abort('closedOutput');
+      const hasGone = error.code === 'EPIPE' || error.code === 'EIO' || stream === process.stderr;
+      controller.abort(hasGone ? new Interrupted('closedOutput') : unwritable(error));
     });
   }
   const { stdin, stdout, stderr, env } = process;

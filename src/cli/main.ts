@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import type { CliContext, GlobalOptions } from './context.js';
-import { ExitCode } from './exit-codes.js';
+import { CliError, ExitCode } from './exit-codes.js';
 import { failureOf } from './failure.js';
 import { type CliIo, Interrupted } from './io.js';
 import { Printer } from './output/printer.js';
@@ -34,6 +34,9 @@ export async function main(argv: readonly string[], io: CliIo): Promise<ExitCode
   );
   try {
     await program.parseAsync(withKnownHelp(program, argv), { from: 'user' });
+    // A write to a file fails a moment after it was made.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (io.signal.reason instanceof CliError) throw io.signal.reason;
     return exitCode;
   } catch (error) {
     // Help and version are no errors; what is wrong with a command line commander has said already.
@@ -116,7 +119,8 @@ async function untilInterrupted<T>(io: CliIo, work: Promise<T>, isLeft: () => bo
 
 function report(error: unknown, io: CliIo, options: GlobalOptions): ExitCode {
   const { exitCode, code, message, advice } = failureOf(error, io, options);
-  if (exitCode === ExitCode.outputClosed) return exitCode;
+  // Nobody is there to be told.
+  if (error instanceof Interrupted && exitCode === ExitCode.outputClosed) return exitCode;
   if (options.json) {
     io.stderr.write(
       `${JSON.stringify({ error: { code, exitCode, message, ...(advice === undefined ? {} : { advice }) } })}\n`,

@@ -17,16 +17,28 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (tex
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
+/** As far as a `Date` goes from 1970. */
+const LONGEST_MS = 8_640_000_000_000_000;
+/** The first moment that JavaScript and PostgreSQL write alike. */
+const FIRST_MOMENT = '0001-01-01';
+
 /** `90s`, `5m`, `2h`, `7d`, `1w`, in ms. */
 export function duration(text: string): number {
   const [, amount, unit = ''] = /^(\d+)(s|m|h|d|w)$/.exec(text) ?? [];
   if (amount === undefined) throw new InvalidArgumentError('Expected a duration such as 90s, 5m, 2h, 7d or 1w.');
-  return Number(amount) * (UNITS_MS[unit] ?? 0);
+  const ms = Number(amount) * (UNITS_MS[unit] ?? 0);
+  if (ms > LONGEST_MS) throw new InvalidArgumentError(`Expected a duration of at most ${LONGEST_MS / 86_400_000}d.`);
+  return ms;
 }
 
 /** A date or moment in ISO form, or how long ago; in Unix ms. */
 export function pastMoment(text: string): number {
-  if (/^\d+[smhdw]$/.test(text)) return Date.now() - duration(text);
+  const ms = /^\d+[smhdw]$/.test(text) ? Date.now() - duration(text) : isoMoment(text);
+  if (ms < Date.parse(FIRST_MOMENT)) throw new InvalidArgumentError(`Expected a moment from ${FIRST_MOMENT} on.`);
+  return ms;
+}
+
+function isoMoment(text: string): number {
   const ms = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(ms)) {
     throw new InvalidArgumentError(

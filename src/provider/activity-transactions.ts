@@ -18,6 +18,11 @@ export interface ActivityTransaction {
    * completion. Called at most once, and not at all when no transaction could be begun.
    */
   readonly use: (tx: unknown, scope: TransactionScope) => Promise<WorkItem>;
+  /**
+   * Aborted when nobody waits for the transaction any more: it is rolled back, however long
+   * `use` goes on, and is `lost`.
+   */
+  readonly abandoned?: AbortSignal | undefined;
 }
 
 /** What became of an {@link ActivityTransaction}. */

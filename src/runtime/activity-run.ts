@@ -40,6 +40,7 @@ export class RunningActivity implements ActivityRun {
   active = true;
   cancelled = false;
   private controller: AbortController | undefined;
+  private abandonment: AbortController | undefined;
   private reason: CancelReason = 'cancelled';
 
   constructor(
@@ -58,6 +59,13 @@ export class RunningActivity implements ActivityRun {
       if (this.cancelled) this.controller.abort(new ActivityCancelledError(this.reason));
     }
     return this.controller.signal;
+  }
+
+  /** Aborted when the run has ended or was given up: nobody waits for what its handler still does. */
+  get abandoned(): AbortSignal {
+    this.abandonment ??= new AbortController();
+    if (!this.active) this.abandonment.abort();
+    return this.abandonment.signal;
   }
 
   client(): Client {
@@ -95,6 +103,7 @@ export class RunningActivity implements ActivityRun {
   end(): boolean {
     const { active } = this;
     this.active = false;
+    this.abandonment?.abort();
     return active;
   }
 }

@@ -78,6 +78,7 @@ function performOnce(
     lock: { instance: row.instance, lockToken: row.lockToken },
     what: `activity '${item.name}' of instance '${instance}'`,
     isolationLevel: code.isolationLevel,
+    abandoned: run.abandoned,
     use: async (tx: unknown, scope: TransactionScope): Promise<WorkItem> => {
       if (transactions.runsAlone) releaseLock();
       const ctx = new TransactionalActivityContext(context, run.client().inScope(scope));

@@ -4,6 +4,8 @@ import {
   SubOrchestrationCancelledError,
   SubOrchestrationError,
 } from '../client/durable-errors.js';
+import { utf8Length } from '../base/text.js';
+import { MAX_INSTANCE_ID_BYTES } from '../wire/limits.js';
 import { cancelCall, type DurableCall, durableCall } from './durable-call.js';
 import type { ReplaySafeLog } from './replay-safe-log.js';
 import { attemptsOf, pauseAfterMs, type RetryPolicy } from './retry-policy.js';
@@ -51,6 +53,30 @@ export function withRetries(ctx: RetryingContext, { what, policy, attempt }: Att
 export function childAttemptId(id: string | undefined, attempt: number): string | null {
   if (id === undefined) return null;
   return attempt === 1 ? id : `${id}::retry::${attempt}`;
+}
+
+/**
+ * A first attempt whose id fits must not become a later one whose id does not: that would
+ * end the parent, past all of its code.
+ * @throws RangeError naming the definition, the length and the room that retries need
+ */
+export function checkRoomForAttempts(definition: string, { id, retry }: ChildAttempts): void {
+  if (id === undefined || retry === undefined) return;
+  const bytes = utf8Length(id);
+  const attempts = attemptsOf(retry);
+  const room = utf8Length(childAttemptId(id, attempts) ?? '') - bytes;
+  // One that is too long by itself is refused as without retries.
+  if (bytes > MAX_INSTANCE_ID_BYTES || bytes + room <= MAX_INSTANCE_ID_BYTES) return;
+  throw new RangeError(
+    `${definition}: the id (${bytes} bytes) leaves no room for its retries: expected at most ` +
+      `${MAX_INSTANCE_ID_BYTES - room} bytes, since the limit is ${MAX_INSTANCE_ID_BYTES} bytes and ` +
+      `the ids of ${attempts} attempts need ${room} more`,
+  );
+}
+
+interface ChildAttempts {
+  readonly id?: string | undefined;
+  readonly retry?: RetryPolicy | undefined;
 }
 
 /** What the parent is told of an id that is taken (runtime.md 1.4): the next id is not a second try of this child. */

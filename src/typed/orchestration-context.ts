@@ -8,7 +8,7 @@ import type { FailureData } from '../wire/failure.js';
 import { decodePayload, encodePayload } from '../wire/payload.js';
 import { checkAgainstNow } from '../wire/standard-schema.js';
 import { allOf, allSettledOf, carryCancel, raceOf, selectOf, type Selected, type Tasks } from './combinators.js';
-import { childAttemptId, withRetries } from './attempts.js';
+import { checkRoomForAttempts, childAttemptId, withRetries } from './attempts.js';
 import type { ActivityDeclaration, AnyDeclaration, AttemptOptions, CallOptions } from './definitions.js';
 import { deterministicRandom } from './deterministic-random.js';
 import type { DurableCall } from './durable-call.js';
@@ -214,6 +214,8 @@ export class OrchestrationContext {
 
   private callChild(definition: AnyDeclaration, input: string, options: ChildOptions): DurableCall<unknown> {
     const { name } = definition;
+    checkAttempts(`orchestration '${name}'`, options);
+    checkRoomForAttempts(`orchestration '${name}'`, options);
     const version = options.version ?? definition.options.version ?? null;
     return this.attempts(`orchestration '${name}'`, options, (attempt) =>
       this.emit(

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -47,6 +48,31 @@ test('a reader that has enough ends the program quietly (EPIPE)', async () => {
   child.stdout?.destroy();
   expect(await child.ended).toEqual({ code: 141, stderr: '' });
 }, 60_000);
+
+test.each([[['list']], [['list', '--all']], [['list', '--json']], [['completion', 'bash']]])(
+  'output that cannot be written is one line of an error, and no stack: %j',
+  async (argv) => {
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [BUILT_CLI, ...argv, '--schema', schema], {
+      env: { ...process.env, DATABASE_URL: databaseUrl() },
+      stdio: ['ignore', full, 'pipe'],
+    });
+    let stderr = '';
+    child.stderr?.on('data', (text: Buffer) => (stderr += text.toString()));
+    const [code] = (await once(child, 'close')) as [number];
+    closeSync(full);
+    expect(stderr).toContain('the output cannot be written (ENOSPC)');
+    expect(
+      stderr
+        .trimEnd()
+        .split('\n')
+        .filter((line) => line.includes('rror')),
+    ).toHaveLength(1);
+    expect(stderr).not.toContain('    at ');
+    expect(code).toBe(141);
+  },
+  60_000,
+);
 
 test('all of a long answer arrives in a pipe', async () => {
   const child = program('list', '--all', '--json');

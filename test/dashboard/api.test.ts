@@ -286,6 +286,48 @@ describe('the list', () => {
   });
 });
 
+describe('text that the store cannot hold is a 400 that names it', () => {
+  test.each<[string, Record<string, string>, string]>([
+    ['instances', { name: '\0' }, 'name'],
+    ['instances', { id: 'x\0' }, 'id'],
+    ['instances', { parent: '\0x' }, 'parent'],
+    ['instances', { customStatus: '\0' }, 'customStatus'],
+    ['instance', { id: '\0' }, 'id'],
+    ['children', { id: '\0' }, 'id'],
+    ['history', { id: '\0' }, 'id'],
+    ['payload', { id: '\0', event: '1', field: 'input' }, 'id'],
+    ['retry', { id: '\0' }, 'id'],
+    ['value', { id: 'x', key: '\0' }, 'key'],
+    ['output', { id: '\0' }, 'id'],
+    ['live/instance', { id: '\0' }, 'id'],
+    ['live/instances', { name: '\0' }, 'name'],
+  ])('%s of %j', async (path, query, name) => {
+    const expected = `Parameter '${name}' must not contain NUL (U+0000) or unpaired surrogates.`;
+    expect(await mounted.get(path, query)).toEqual({
+      status: 400,
+      body: { error: { code: 'bad_request', message: expected } },
+    });
+  });
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ['raise', { id: 'x\0', name: 'go' }, 'id'],
+    ['raise', { id: 'x', name: 'go\0' }, 'name'],
+    ['raise', { id: '\ud800', name: 'go' }, 'id'],
+    ['cancel', { id: 'x\0' }, 'id'],
+    ['cancel', { id: 'x', reason: '\udc00' }, 'reason'],
+    ['delete', { id: 'x\0' }, 'id'],
+    ['retry', { id: 'x\0', toEventId: 1 }, 'id'],
+    ['schedule/pause', { id: 'x\0' }, 'id'],
+    ['queue/pause', { id: 'x\0' }, 'id'],
+  ])('action %s with %j', async (action, body, name) => {
+    const expected = `Field '${name}' must not contain NUL (U+0000) or unpaired surrogates.`;
+    expect(await mounted.post(action, body)).toEqual({
+      status: 400,
+      body: { error: { code: 'bad_request', message: expected } },
+    });
+  });
+});
+
 describe('schedules', () => {
   const rows = async () => {
     const { schedules } = (await mounted.get('schedules')).body as SchedulesView;

@@ -348,6 +348,19 @@ describe('an open page', () => {
     }
   });
 
+  test('a HEAD opens no stream, however many there are', async () => {
+    const routes = ['overview', 'instances', 'schedules', 'queues', 'instance?id=x'];
+    for (let n = 0; n < 201; n++) {
+      const answer = await mounted.fetch(`/api/live/${routes[n % routes.length]}`, { method: 'HEAD' });
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+    }
+    await turnsPass();
+    expect(stage.clock.sleeping).toBe(0); // nothing is polled
+    const page = await mounted.fetch('/api/live/overview');
+    expect(page.status).toBe(200);
+    await page.body?.cancel();
+  });
+
   test('when the dashboard is closed its streams end', async () => {
     const answer = await mounted.fetch('/api/live/overview');
     const text = answer.text();

@@ -234,6 +234,34 @@ describe('what changes something', () => {
   });
 });
 
+describe('what only reads', () => {
+  const paths = ['live/overview', 'live/instance?id=x', 'overview', 'instances'];
+
+  test.each(paths)(
+    '%s is refused as a request of a foreign page, which could open streams without end',
+    async (path) => {
+      const mounted = stage.mount();
+      for (const headers of [
+        { 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site' },
+        { origin: 'https://evil.example' },
+      ]) {
+        const answer = await mounted.fetch(`/api/${path}`, { headers });
+        expect([answer.status, codeOf({ body: await answer.json() })]).toEqual([403, 'cross_site']);
+      }
+    },
+  );
+
+  test.each(paths)('%s is answered to our page, to the address bar and to programs', async (path) => {
+    const mounted = stage.mount();
+    for (const headers of [{ 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'none' }, { origin: HOST }, {}]) {
+      const answer = await mounted.fetch(`/api/${path}`, { headers });
+      expect(answer.status).toBe(200);
+      await answer.body?.cancel();
+    }
+  });
+});
+
 test('over the network: no body, a body in chunks, and one that has too many of them', async () => {
   const server = await startDashboard({ provider: stage.provider, port: 0, assets: NO_ASSETS, logger: silentLogger });
   const status = (method: string, path: string, chunks: readonly string[]) =>

@@ -74,6 +74,37 @@ const RETRY = { maxAttempts: 3, backoff: { kind: 'fixed', delayMs: 1_000 } } as 
 describe.each(STYLES)('R:3.0 attempts of a child, called by %s', (_style, parentOf) => {
   const bothStyles = (call: Call) => STYLES.map(([, make]) => make(call));
 
+  test.each([
+    [1014, 2, undefined],
+    [1013, 10, undefined],
+    [1024, 1, undefined],
+    [1016, 2, /1016 bytes.*at most 1014 bytes.*limit is 1024 bytes.*2 attempts need 10 more/],
+    [1014, 10, /1014 bytes.*at most 1013 bytes.*10 attempts need 11 more/],
+  ])('an id of %d bytes and %d attempts: refused at the call, or never', async (bytes, maxAttempts, refusal) => {
+    const { child } = children();
+    const id = 'é'.repeat(Math.floor(bytes / 2)) + 'x'.repeat(bytes % 2);
+    let caught: unknown;
+    const parent = orchestration('parent', async (ctx) => {
+      try {
+        await ctx.call(child, 1, { id, retry: { maxAttempts, backoff: { kind: 'fixed', delayMs: 0 } } });
+      } catch (error) {
+        caught = error;
+      }
+      return 'goes on';
+    });
+    const { runtime, start, ids } = stage([child, parent], 100);
+    await start(parent);
+    expect(await runtime.client.getStatus('p')).toMatchObject({ status: 'Completed' });
+    if (refusal === undefined) {
+      expect(caught).toBeInstanceOf(SubOrchestrationError);
+      expect(await ids()).toHaveLength(maxAttempts);
+    } else {
+      expect(caught).toBeInstanceOf(RangeError);
+      expect((caught as Error).message).toMatch(refusal);
+      expect(await ids()).toEqual([]);
+    }
+  });
+
   test('a child that fails is tried again as another instance, after the pause of its policy', async () => {
     const { child } = children({ retry: RETRY });
     const call: Call = (ctx) => ctx.call(child, 21);

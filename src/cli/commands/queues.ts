@@ -29,8 +29,9 @@ export const queuesCommand: DefineCommand = (program, act) => {
 const HEADINGS = ['QUEUE', 'CONCURRENCY', 'PER KEY', 'RATE', 'RATE PER KEY', 'WAITING', 'OLDEST', 'RUNNING', 'STATE'];
 
 async function list(ctx: CliContext, prefix = ''): Promise<void> {
-  const { client, provider } = await ctx.open();
+  const { client, provider, schema } = await ctx.open();
   const queues = (await client.startQueues.list()).filter(({ id }) => id.startsWith(prefix));
+  if (queues.length === 0 && prefix !== '') throw noQueue(prefix, schema);
   const nowMs = provider.nowMs();
   ctx.print.answer({ queues: queues.map(queueDocument) }, () => {
     if (queues.length === 0) ctx.print.note('no start queues');
@@ -64,7 +65,11 @@ async function resume(ctx: CliContext, id: string): Promise<void> {
 async function requireQueue({ client, schema }: Store, id: string): Promise<StartQueueInfo> {
   const found = (await client.startQueues.list()).find((queue) => queue.id === id);
   if (found) return found;
-  throw new CliError(ExitCode.notFound, `there is no start queue ${JSON.stringify(id)} in schema "${schema}"`);
+  throw noQueue(id, schema);
+}
+
+function noQueue(id: string, schema: string): CliError {
+  return new CliError(ExitCode.notFound, `there is no start queue ${JSON.stringify(id)} in schema "${schema}"`);
 }
 
 /** A queue in JSON: moments in Unix ms, as everywhere in the answers of the command line. */

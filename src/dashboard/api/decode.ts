@@ -1,10 +1,16 @@
+import { isStorable } from '../../base/text.js';
 import { badRequest, Problem } from './problem.js';
+
+/** @throws Problem for what no id, name or key of the store can hold: the database would refuse it with an error. */
+function checkText(what: string, text: string): void {
+  if (!isStorable(text)) throw badRequest(`${what} must not contain NUL (U+0000) or unpaired surrogates.`);
+}
 
 /** Reads the query of a request; every parameter is named, so that a typing error is no silent absence. */
 export class QueryReader {
   private readonly params: URLSearchParams;
 
-  /** @throws Problem for a parameter that is not in `known`, or given twice */
+  /** @throws Problem for a parameter that is not in `known`, or given twice, or that the store cannot hold */
   constructor(url: string, known: readonly string[]) {
     this.params = new URL(url).searchParams;
     for (const name of new Set(this.params.keys())) {
@@ -12,6 +18,7 @@ export class QueryReader {
         throw badRequest(`Unknown parameter '${name}'; expected: ${known.join(', ')}.`);
       }
       if (this.params.getAll(name).length > 1) throw badRequest(`Parameter '${name}' is given more than once.`);
+      checkText(`Parameter '${name}'`, this.params.get(name) ?? '');
     }
   }
 
@@ -51,7 +58,7 @@ export class QueryReader {
 export class BodyReader {
   private constructor(private readonly fields: Readonly<Record<string, unknown>>) {}
 
-  /** @throws Problem when it is no JSON object, or has a field that is not in `known` */
+  /** @throws Problem when it is no JSON object, or has a field that is not in `known` or that the store cannot hold */
   static async of(request: { text(): Promise<string> }, known: readonly string[]): Promise<BodyReader> {
     let value: unknown;
     try {
@@ -65,6 +72,9 @@ export class BodyReader {
     }
     const stranger = Object.keys(value).find((name) => !known.includes(name));
     if (stranger !== undefined) throw badRequest(`Unknown field '${stranger}'; expected: ${known.join(', ')}.`);
+    for (const [name, field] of Object.entries(value)) {
+      if (typeof field === 'string') checkText(`Field '${name}'`, field);
+    }
     return new BodyReader(value as Record<string, unknown>);
   }
 

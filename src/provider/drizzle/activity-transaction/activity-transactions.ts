@@ -8,7 +8,7 @@ import type { WorkItem } from '../../../wire/work-item.js';
 import type { Ms, TransactionScope, WorkItemLock } from '../../provider.js';
 import { ProviderError, TransactionControlError, TransactionEndedError } from '../../provider-error.js';
 import type { ProviderContext } from '../context.js';
-import { CommitUnknownError, leavesCommitOpen, serverErrorOf } from '../drivers/connection-errors.js';
+import { CommitUnknownError, leavesCommitOpen, markConnectionError, serverErrorOf } from '../drivers/connection-errors.js';
 import type { AnyDrizzle } from '../drivers/generic.js';
 import type { DrizzleDatabase } from '../drivers/index.js';
 import type { ScopeExecutor } from '../executor.js';
@@ -24,6 +24,9 @@ const OPERATION = 'complete_in_transaction';
 const CONNECTIONS_LEFT = 2;
 /** Where nothing can be renewed during the transaction, the lock is extended by so much behind it. */
 const EXTENSION_MS: Ms = 30_000;
+
+/** How long the rollback of an abandoned transaction may take. */
+const ROLLBACK_TIMEOUT_MS: Ms = 5_000;
 
 /** SQLSTATEs after which the same statements may succeed: serialization failure, deadlock. */
 const CONFLICT = /^(40001|40P01)$/;
@@ -94,6 +97,7 @@ export class DrizzleActivityTransactions implements ActivityTransactions {
           // With postgres-js a lost connection ends the transaction before its callback. What
           // would be sent after that would go to a socket that is gone.
           return new Promise<void>((resolve, reject) => {
+            onAbandoned(activity, () => isOver || reject(new RollBack({ kind: 'lost' })));
             (inside as Promise<void>).then(
               () => isOver || resolve(),
               (error: Error) => setImmediate(() => isOver || reject(error)),
@@ -102,10 +106,12 @@ export class DrizzleActivityTransactions implements ActivityTransactions {
         });
         const noteEnd = () => (isOver = true);
         ended.then(noteEnd, noteEnd);
-        return ended;
+        return orSilence(ended, activity);
       });
       return { kind: 'committed' };
     } catch (error) {
+      // Nobody waits for a handler that may never end.
+      if (activity.abandoned?.aborted && !isDone) return { kind: 'lost' };
       // The handler may run on, and its failure says more than the end of the connection.
       const [insideError] = await Promise.all([inside?.then(() => undefined, asIs)]);
       if (isDone) return afterCommit(error);
@@ -116,6 +122,7 @@ export class DrizzleActivityTransactions implements ActivityTransactions {
 
   private async performIn(tx: GuardableTransaction, activity: ActivityTransaction, isOver: () => boolean) {
     const guard = new TransactionGuard(activity.what);
+    onAbandoned(activity, () => guard.close());
     try {
       const scope = this.parts.scopeOf(tx);
       guard.protect(tx);
@@ -243,6 +250,33 @@ function transactionOf(
     config: { readonly isolationLevel: string },
   ) => Promise<unknown>;
   return begin(use, { isolationLevel });
+}
+
+function onAbandoned({ abandoned }: ActivityTransaction, act: () => void): void {
+  if (abandoned?.aborted) act();
+  else abandoned?.addEventListener('abort', act, { once: true });
+}
+
+/**
+ * How an abandoned transaction ends; if a statement of its handler still keeps it from rolling
+ * back after a while, the connection counts as lost, and is closed.
+ */
+function orSilence(ended: Promise<unknown>, activity: ActivityTransaction): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    let hasEnded = false;
+    onAbandoned(activity, () => {
+      if (hasEnded) return;
+      const closed = new Error(`${activity.what}: its statement outlasted it, and its connection is closed`);
+      timer = setTimeout(() => reject(markConnectionError(closed)), ROLLBACK_TIMEOUT_MS);
+    });
+    const noteEnd = () => {
+      hasEnded = true;
+      clearTimeout(timer);
+    };
+    ended.then(noteEnd, noteEnd);
+    ended.then(resolve, reject);
+  });
 }
 
 /** COMMIT was sent; the server may have refused it. */

@@ -82,7 +82,10 @@ test('queues: the limits and what waits, in text and JSON; pause and resume; an 
   expect((await at('pause', 'reports')).stdout).toBe('it was paused already\n');
   expect(await json('list', 'rep')).toMatchObject({ queues: [{ isPaused: true }] });
   expect((await at('resume', 'reports')).stdout).toBe('resumed\n');
-  for (const argv of [['none'], ['list', 'none'], ['none', '--json']]) {
+  for (const argv of [
+    ['list', 'none'],
+    ['list', 'none', '--json'],
+  ]) {
     expect(await at(...argv)).toMatchObject({
       code: 3,
       stdout: '',

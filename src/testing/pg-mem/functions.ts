@@ -58,6 +58,7 @@ export function registerFunctions(db: IMemoryDb, host: FunctionHost): void {
   register('pg_current_xact_id', [], 'bigint', () => host.transactionId(), { impure: true });
   register('txid_current', [], 'bigint', () => host.transactionId(), { impure: true });
   // Settings local to a transaction: those of another one are gone.
+  const always = new Map([['transaction_isolation', 'read committed']]);
   let settings = { of: 0, values: new Map<string, string>() };
   const localSettings = () => {
     if (settings.of !== host.transactionId()) settings = { of: host.transactionId(), values: new Map() };
@@ -68,9 +69,8 @@ export function registerFunctions(db: IMemoryDb, host: FunctionHost): void {
     return value;
   };
   register('set_config', ['text', 'text', 'bool'], 'text', setLocal, { impure: true });
-  register('current_setting', ['text', 'bool'], 'text', (name: string) => localSettings().get(name) ?? null, {
-    impure: true,
-  });
+  const setting = (name: string) => localSettings().get(name) ?? always.get(name) ?? null;
+  register('current_setting', ['text', 'bool'], 'text', setting, { impure: true });
   register('left', ['text', 'integer'], 'text', (text: string, length: number) => {
     const letters = Array.from(text);
     return letters.slice(0, length < 0 ? Math.max(0, letters.length + length) : length).join('');

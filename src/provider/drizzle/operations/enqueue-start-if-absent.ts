@@ -56,8 +56,8 @@ export function lockOfStart(ctx: ProviderContext, where?: SQL): Statement<boolea
   );
 }
 
-/** Not where one snapshot serves the whole transaction. */
-export const seesWhatOthersCommitted = sql`(current_setting('transaction_isolation') like 'read %committed')`;
+/** Not where one snapshot serves the whole transaction. With a second argument, as pg-mem knows the function. */
+export const seesWhatOthersCommitted = sql`(current_setting('transaction_isolation', true) like 'read %committed')`;
 
 /** {@link isAbsent}, as a question. */
 export function lookForAbsence(ctx: ProviderContext): Statement<boolean> {

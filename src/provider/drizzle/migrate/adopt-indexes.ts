@@ -2,7 +2,7 @@ import { quoteSchemaName } from '../../../schema/schema-name.js';
 import { serverErrorOf } from '../drivers/connection-errors.js';
 import type { Driver } from '../executor.js';
 import { createIndexConcurrently, dropIndexConcurrently } from './additions.js';
-import { type ExpectedIndex, ownIndexes } from './expected-objects.js';
+import { type ExpectedIndex, ownIndexes, uselessIndexName } from './expected-objects.js';
 import { type InspectOptions, inspect } from './schema-status.js';
 import { SchemaError } from './schema-error.js';
 
@@ -38,9 +38,14 @@ export async function buildMissingIndexes(driver: Driver, options: InspectOption
   let leastMissing = Infinity;
   for (let rounds = 0; rounds < MAX_ROUNDS_WITHOUT_PROGRESS; rounds++) {
     try {
-      const missing = await driver.withTransaction(async (tx) => (await inspect(tx, options)).status.missingIndexes);
+      const { status, uselessIndexes } = await driver.withTransaction((tx) => inspect(tx, options));
+      const missing = status.missingIndexes;
       const index = ownIndexes.find(({ name }) => name === missing[0]);
-      if (index === undefined) return built;
+      if (index === undefined) {
+        // Set aside by a process that ended, or by a round of ours that lost to another builder.
+        for (const name of uselessIndexes) await drop(driver, options, name);
+        return built;
+      }
       if (missing.length < leastMissing) rounds = 0;
       leastMissing = Math.min(leastMissing, missing.length);
       if (await build(driver, options, index)) built.push(index.name);
@@ -53,15 +58,22 @@ export async function buildMissingIndexes(driver: Driver, options: InspectOption
 
 /** @returns whether there was something to do: somebody else may have built it while this waited */
 async function build(driver: Driver, options: InspectOptions, index: ExpectedIndex): Promise<boolean> {
-  // Each alone: several commands in one message are one transaction, which CONCURRENTLY refuses.
-  const runAlone = (statement: string) => driver.withConnection((executor) => executor.script(statement));
-  const dropUseless = dropIndexConcurrently(options.schema, nameOfUseless(index.name));
+  const useless = uselessIndexName(index.name);
   // What a process left that ended in the middle would stand in the way of the new name.
-  await runAlone(dropUseless);
+  await drop(driver, options, useless);
   if (!(await setUselessAside(driver, options, index))) return false;
-  await runAlone(dropUseless);
-  await runAlone(createIndexConcurrently(options.schema, index));
+  await drop(driver, options, useless);
+  await runAlone(driver, createIndexConcurrently(options.schema, index));
   return true;
+}
+
+function drop(driver: Driver, { schema }: InspectOptions, name: string): Promise<void> {
+  return runAlone(driver, dropIndexConcurrently(schema, name));
+}
+
+/** Each alone: several commands in one message are one transaction, which CONCURRENTLY refuses. */
+function runAlone(driver: Driver, statement: string): Promise<void> {
+  return driver.withConnection((executor) => executor.script(statement));
 }
 
 /**
@@ -77,11 +89,7 @@ async function setUselessAside(driver: Driver, options: InspectOptions, { name, 
     await tx.script(`lock table ${schema}."${table}" in share update exclusive mode`);
     const { missingIndexes } = (await inspect(tx, options)).status;
     if (!missingIndexes.includes(name)) return false;
-    await tx.script(`alter index if exists ${schema}."${name}" rename to "${nameOfUseless(name)}"`);
+    await tx.script(`alter index if exists ${schema}."${name}" rename to "${uselessIndexName(name)}"`);
     return true;
   });
-}
-
-function nameOfUseless(name: string): string {
-  return `${name}_invalid`;
 }

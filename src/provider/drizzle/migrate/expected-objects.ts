@@ -55,6 +55,11 @@ export const ownIndexes: readonly ExpectedIndex[] = tables.flatMap((table) => {
     .filter((index) => index.name.startsWith('ddz_'));
 });
 
+/** Under which name an index is set aside that stands in the way of one of ours. */
+export function uselessIndexName(name: string): string {
+  return `${name}_invalid`;
+}
+
 function catalogueType(sqlType: string): string {
   return sqlType === 'bigserial' ? 'bigint' : sqlType;
 }

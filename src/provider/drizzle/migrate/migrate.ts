@@ -52,7 +52,7 @@ export async function migrateSchema(driver: Driver, options: MigrateOptions = {}
   if (seen.status.refusal || planSteps(seen, asked, asked.migrations).length > 0) {
     done = await withPermissionAdvice(seen.status, () => driver.withTransaction((tx) => migrateIn(tx, asked)));
   }
-  if (!asked.adoptIndexes || done.status.missingIndexes.length === 0) return done;
+  if (!asked.adoptIndexes || (done.status.missingIndexes.length === 0 && seen.uselessIndexes.length === 0)) return done;
 
   const sql = indexStatements(asked.schema, done.status.missingIndexes);
   const built = await withPermissionAdvice(done.status, () => buildMissingIndexes(driver, asked));

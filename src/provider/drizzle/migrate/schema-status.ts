@@ -12,7 +12,7 @@ import {
   readNativeVersions,
   readOwnRecords,
 } from './catalogue.js';
-import { baseTableNames, ownIndexes } from './expected-objects.js';
+import { baseTableNames, ownIndexes, uselessIndexName } from './expected-objects.js';
 import { judgeNative, judgeOurs, judgeUnrecorded, type SchemaOrigin, type Verdict } from './judge-schema.js';
 import { SchemaError } from './schema-error.js';
 
@@ -52,6 +52,8 @@ export interface Inspection {
   readonly schemaExists: boolean;
   readonly hasOwnBookkeeping: boolean;
   readonly recorded: ReadonlySet<string>;
+  /** Indexes that were set aside to be removed, and still stand there. */
+  readonly uselessIndexes: readonly string[];
 }
 
 /** How a schema is judged: what to tolerate, and which migrations there are. */
@@ -174,6 +176,7 @@ function inspection(
     schemaExists: catalogue.schemaExists,
     hasOwnBookkeeping: catalogue.tables.has(OWN_BOOKKEEPING),
     recorded,
+    uselessIndexes: ownIndexes.map(({ name }) => uselessIndexName(name)).filter((name) => catalogue.indexes.has(name)),
   };
 }
 

@@ -311,6 +311,15 @@ describeNative('additions to a schema that native migrated', () => {
     });
   });
 
+  test('adoptIndexes: what was set aside is removed also where another process has built the right one', async () => {
+    await withNativeSchema(async (schema, driver, pool) => {
+      await migrateSchema(driver, { schema, adoptIndexes: true });
+      await pool.query(`create index ddz_orch_ready_invalid on ${schema}.orchestrator_queue (id)`);
+      expect((await migrateSchema(driver, { schema, adoptIndexes: true })).applied).toEqual([]);
+      expect(await indexes(pool, schema)).toMatchObject(ours.map((name) => ({ name, valid: true })));
+    });
+  });
+
   test('adoptIndexes: three processes at once', async () => {
     await withNativeSchema(async (schema, _, pool) => {
       const reports = await Promise.all(

@@ -165,7 +165,7 @@ export class IdleProbe {
    * long steps it makes room for heartbeats and the like below one query a second.
    */
   private scheduleLook(): void {
-    const jitter = this.stepMs < LONG_STEP_MS ? 1 / 4 : 1 / 2;
+    const jitter = this.stepMs < LONG_STEP_MS ? 1 / 4 : 3 / 4;
     this.pollAtMs = this.core.clock.nowMs() + this.stepMs * (1 + this.core.random() * jitter);
   }
 }

@@ -67,10 +67,9 @@ export class OrchestrationDispatcher implements Dispatchable {
       (late) => this.processor.giveBack(late.items),
     );
     this.core.metrics.orchDispatcherItemsFetched += items.length;
-    const begun = this.begin(items, before);
-    // From here on they are among those that are held.
+    // In the same stretch they are counted among those that are held.
     this.fetching = false;
-    await begun;
+    await this.begin(items, before);
     return { fetched: items.length, lost, isFull: items.length >= limit };
   }
 

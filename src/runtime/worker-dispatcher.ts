@@ -132,10 +132,9 @@ export class WorkerDispatcher implements Dispatchable {
       () => this.core.provider.fetchWorkItems(request),
       (late) => this.giveBack(late, takenAtMs),
     );
-    const taken = this.took(rows, takenAtMs);
-    // From here on they are among those that are held.
+    // In the same stretch they are counted among those that are held.
     this.fetching = false;
-    await taken;
+    await this.took(rows, takenAtMs);
     this.leftSessions = this.sessions.opened - openedBefore >= request.maxNewSessions;
     // A session that closed during the look has made room that the look did not know of.
     const mayTakeSessions = this.leftSessions && this.sessions.room > 0;

@@ -234,7 +234,7 @@ describe('a suspect takes nothing of the other queue along', () => {
   });
 
   test('a turn begins when activities have ended, or after a second; none is fetched, and those that wait go back', async () => {
-    const { provider, begun, orchestrations, activities, ...act } = stage();
+    const { provider, begun, activities, ...act } = stage();
     await act.start('OnSession', 'good');
     await act.lookForTurns();
     await act.lookForActivities();

@@ -7,6 +7,10 @@ export class HeldRows {
   private own = 0;
   private quietWaiters: (() => void)[] = [];
 
+  get size(): number {
+    return this.rows.size;
+  }
+
   /** Of them, those that wait for a slot. */
   get waitingCount(): number {
     return this.waiting;

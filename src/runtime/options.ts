@@ -62,7 +62,7 @@ export interface RuntimeOptions {
   unregisteredBackoff?: { baseDelayMs?: number; maxDelayMs?: number };
   /** Fetches of a message before it is given up as poison. @defaultValue `10` */
   maxAttempts?: number;
-  /** From this attempt on an item runs alone, so that one that kills the process takes no others along. @defaultValue `3` */
+  /** From this attempt on a turn or an activity runs alone in its process, so that one that kills it takes no others along. @defaultValue `3` */
   suspectAttempts?: number;
   /** How long a cancelled activity may take to end before its slot is freed. @defaultValue `10_000` */
   activityCancellationGracePeriodMs?: number;

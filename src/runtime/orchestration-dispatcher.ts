@@ -1,6 +1,7 @@
 import type { LockedOrchestrationItem } from '../provider/provider.js';
 import type { RuntimeCore } from './core.js';
 import type { Dispatchable, Look } from './dispatcher-loop.js';
+import type { Isolation } from './isolation.js';
 import { versionFilter } from './options.js';
 import { timed } from './timed.js';
 import type { TurnProcessor } from './turn-processor.js';
@@ -11,21 +12,45 @@ export class OrchestrationDispatcher implements Dispatchable {
   readonly queue = 'orchestrator';
   /** Half of the slots: while one half is acknowledged, the other is fetched and run. */
   private readonly fetchLimit: number;
+  private fetching = false;
 
   constructor(
     private readonly core: RuntimeCore,
     private readonly processor: TurnProcessor,
     private readonly cache: WarmCache,
+    private readonly isolation: Isolation,
     private readonly wakeUpCount: () => number,
   ) {
     this.fetchLimit = Math.max(1, Math.ceil(core.options.orchestrationConcurrency / 2));
   }
 
+  /** Turns are held, beside a suspect, or are being fetched. */
+  get holdsOthers(): boolean {
+    return this.fetching || this.processor.othersHeld > 0;
+  }
+
   hasRoom(): boolean {
-    return this.processor.held < this.core.options.orchestrationConcurrency;
+    return !this.isolation.keepsTurnsAway && this.processor.held < this.core.options.orchestrationConcurrency;
   }
 
   async look(): Promise<Look> {
+    this.fetching = true;
+    try {
+      return await this.fetch();
+    } finally {
+      this.fetching = false;
+      this.isolation.check();
+    }
+  }
+
+  /** One look, and everything settled that it brought: for tests and tools that step by hand. */
+  async runOnce(): Promise<Look> {
+    const look = await this.look();
+    await this.processor.drained();
+    return look;
+  }
+
+  private async fetch(): Promise<Look> {
     const free = this.core.options.orchestrationConcurrency - this.processor.held;
     const limit = Math.min(free, this.fetchLimit);
     const before = { takenAtMs: this.core.clock.nowMs(), wakeUps: this.wakeUpCount() };
@@ -42,15 +67,10 @@ export class OrchestrationDispatcher implements Dispatchable {
       (late) => this.processor.giveBack(late.items),
     );
     this.core.metrics.orchDispatcherItemsFetched += items.length;
+    // In the same stretch they are counted among those that are held.
+    this.fetching = false;
     await this.begin(items, before);
     return { fetched: items.length, lost, isFull: items.length >= limit };
-  }
-
-  /** One look, and everything settled that it brought: for tests and tools that step by hand. */
-  async runOnce(): Promise<Look> {
-    const look = await this.look();
-    await this.processor.drained();
-    return look;
   }
 
   private async begin(

@@ -10,6 +10,7 @@ import { NamesOfInstances } from './execution-names.js';
 import { pollGauges } from './gauges.js';
 import { tellOfItself } from './heartbeat.js';
 import { IdleProbe } from './idle-probe.js';
+import { Isolation } from './isolation.js';
 import { OrchestrationDispatcher } from './orchestration-dispatcher.js';
 import { RuntimeLocks } from './runtime-locks.js';
 import { ScheduleLoop } from './schedule-loop.js';
@@ -59,7 +60,15 @@ export class RunningRuntime {
     this.probe = new IdleProbe(core, (queue) => this.loopOf(queue));
     const names = new NamesOfInstances(provider);
     this.locks = new RuntimeLocks(core);
-    this.processor = new TurnProcessor(core, this.locks.orchestrations, this.cache, {
+    const isolation = new Isolation(core, {
+      hasTurns: () => this.orchestrations.holdsOthers,
+      hasIdleActivities: () => this.activities.holdsIdle,
+      hasRunningActivities: () => this.activities.runningCount > 0,
+      giveBackActivities: () => this.activities.giveBackBesideSuspect(),
+      turnsMayGoOn: () => this.orchestrationLoop.roomFreed(),
+      activitiesMayGoOn: () => this.workerLoop.roomFreed(),
+    });
+    this.processor = new TurnProcessor(core, this.locks.orchestrations, this.cache, isolation, {
       committing: (workerItems) => {
         if (!workerItems.some((item) => isForOthers(options.tagFilter, item))) return () => undefined;
         this.workForOthers += 1;
@@ -80,10 +89,12 @@ export class RunningRuntime {
       core,
       this.processor,
       this.cache,
+      isolation,
       () => this.orchestrationLoop.wakeUpCount,
     );
     this.activities = new WorkerDispatcher(core, {
       keeper: this.locks.activities,
+      isolation,
       names,
       client: lazily(() => new Client(provider, { maxPayloadBytes: options.maxPayloadBytes, clock })),
       trace: writeTrace,

@@ -4,6 +4,7 @@ import type { LockedOrchestrationItem, OrchestrationLock } from '../provider/pro
 import type { ObservedTurn, TurnFacts } from '../provider/telemetry.js';
 import type { RuntimeCore } from './core.js';
 import { unregisteredDelayMs } from './fetch-errors.js';
+import type { Isolation, Suspect } from './isolation.js';
 import { type MessageBatch, readBatch } from './replay/batch.js';
 import type { LoadedItem, RunnablePlan } from './turn-plan.js';
 import { planTurn } from './turn-plan.js';
@@ -27,6 +28,12 @@ interface Ready {
   readonly plan: RunnablePlan;
 }
 
+/** A turn that may be what killed its process before. */
+interface SuspectTurn extends Suspect {
+  readonly held: HeldItem;
+  hasBegun: boolean;
+}
+
 /** What a fetch knew before it began. */
 export interface FetchMark {
   readonly takenAtMs: number;
@@ -40,13 +47,15 @@ export class TurnProcessor {
   private readonly settlement: TurnSettlement;
   /** Turns whose driver has not answered yet, and instances that are kept for a moment. */
   private readonly running = new Set<HeldItem>();
-  private drainWaiters: { readonly atMost: number; readonly resolve: () => void }[] = [];
+  private suspect: SuspectTurn | undefined;
+  private drainWaiters: (() => void)[] = [];
   private stretchBeganAtMs = performance.now();
 
   constructor(
     private readonly core: RuntimeCore,
     private readonly keeper: LockHolder<OrchestrationLock>,
     private readonly cache: WarmCache,
+    private readonly isolation: Isolation,
     private readonly effects: TurnEffects,
   ) {
     this.runner = new TurnRunner(core);
@@ -58,13 +67,18 @@ export class TurnProcessor {
     return this.heldCount;
   }
 
-  /** Resolves when at most so many items are held. */
-  drained(atMost = 0): Promise<void> {
-    if (this.heldCount <= atMost) return Promise.resolve();
-    return new Promise((resolve) => this.drainWaiters.push({ atMost, resolve }));
+  /** Of them, those beside the suspect. */
+  get othersHeld(): number {
+    return this.heldCount - (this.suspect ? 1 : 0);
   }
 
-  /** Resolves when every turn of the batch has begun; suspects also when they are settled. */
+  /** Resolves when no items are held. */
+  drained(): Promise<void> {
+    if (this.heldCount === 0) return Promise.resolve();
+    return new Promise((resolve) => this.drainWaiters.push(resolve));
+  }
+
+  /** Resolves when every turn of the batch has begun; suspects also when their isolation is over. */
   async process(items: readonly LockedOrchestrationItem[], { takenAtMs, wakeUps }: FetchMark): Promise<void> {
     this.stretchBeganAtMs = performance.now();
     this.heldCount += items.length;
@@ -153,10 +167,41 @@ export class TurnProcessor {
    */
   private async runAlone(suspects: readonly Ready[]): Promise<void> {
     const chosen = suspects[Math.floor(this.core.random() * suspects.length)] ?? suspects[0];
-    for (const { held } of suspects) if (held !== chosen?.held) this.settlement.abandon(held, { ignoreAttempt: true });
-    await this.drained(1);
-    if (chosen) this.run(chosen);
-    await this.drained();
+    if (!chosen) return;
+    const others = suspects.filter((suspect) => suspect !== chosen).map(({ held }) => held);
+    const giveBackOthers = (delayMs: number) => {
+      for (const held of others.splice(0)) this.settlement.abandon(held, { delayMs, ignoreAttempt: true });
+    };
+    await new Promise<void>((resolve) => {
+      this.isolate(chosen, { over: resolve, giveBackOthers });
+      giveBackOthers(0);
+    });
+  }
+
+  private isolate(chosen: Ready, isolation: { over(): void; giveBackOthers(delayMs: number): void }): void {
+    const { held } = chosen;
+    const over = () => {
+      this.suspect = undefined;
+      isolation.over();
+    };
+    const suspect: SuspectTurn = {
+      kind: 'turn',
+      held,
+      hasBegun: false,
+      begin: () => {
+        suspect.hasBegun = true;
+        this.run(chosen);
+      },
+      giveBack: (delayMs) => {
+        over();
+        this.settlement.abandon(held, { delayMs, ignoreAttempt: true });
+        // They would be fetched, and be in the way, again and again.
+        isolation.giveBackOthers(delayMs);
+      },
+      over,
+    };
+    this.suspect = suspect;
+    this.isolation.isolate(suspect);
   }
 
   private run({ held, loaded, plan }: Ready): void {
@@ -203,20 +248,26 @@ export class TurnProcessor {
     this.settlement.abandon(held, { delayMs });
   }
 
-  private lockLost({ instance }: LockedOrchestrationItem): void {
+  private lockLost(item: LockedOrchestrationItem): void {
+    const { instance } = item;
+    const { suspect } = this;
+    if (suspect?.held.item === item && !suspect.hasBegun) {
+      this.core.logger.warn({ instance }, 'the lock of a turn was lost while it waited to run alone');
+      return this.release(suspect.held);
+    }
     this.core.logger.warn({ instance }, 'the lock of a running turn was lost; its acknowledgement will be refused');
   }
 
   private release(held: HeldItem): void {
     this.keeper.release(held.item);
     this.heldCount -= 1;
+    if (this.suspect?.held === held) this.isolation.ended(this.suspect);
+    else this.isolation.check();
     this.effects.released(held);
-    if (this.drainWaiters.length === 0) return;
-    this.drainWaiters = this.drainWaiters.filter(({ atMost, resolve }) => {
-      if (this.heldCount > atMost) return true;
-      resolve();
-      return false;
-    });
+    if (this.heldCount > 0 || this.drainWaiters.length === 0) return;
+    const waiters = this.drainWaiters;
+    this.drainWaiters = [];
+    for (const resolve of waiters) resolve();
   }
 
   private async letTheLoopTurn(): Promise<void> {

@@ -13,10 +13,10 @@ import type { Dispatchable, Look } from './dispatcher-loop.js';
 import { FetchAhead } from './fetch-ahead.js';
 import { unregisteredDelayMs } from './fetch-errors.js';
 import { HeldRows } from './held-rows.js';
+import type { Isolation, Suspect } from './isolation.js';
 import { OwnWork } from './own-work.js';
 import { poisonActivity } from './poison.js';
 import { SessionSlots } from './session-slots.js';
-import { SuspectActivity } from './suspect-activity.js';
 import { timed } from './timed.js';
 import type { SettledActivity } from './transactional-run.js';
 
@@ -25,8 +25,14 @@ const SESSION_FULL_DELAY_MS = 100;
 /** No fetch while so many acknowledgements are under way. */
 const MAX_PENDING_ACKS = 1_000;
 
+/** An activity that may be what killed its process before. */
+interface SuspectActivity extends Suspect {
+  readonly activity: ActivityRow;
+}
+
 export interface WorkerParts extends Pick<ActivityRunnerParts, 'names' | 'client' | 'trace' | 'storage'> {
   readonly keeper: LockHolder<WorkItemLock>;
+  readonly isolation: Isolation;
   readonly systemActivities: ReadonlyMap<string, ActivityHandler>;
   readonly effects: Pick<ActivityEffects, 'becomesVisible'> & {
     /** There may be room for more rows. */
@@ -49,7 +55,8 @@ export class WorkerDispatcher implements Dispatchable {
   private readonly runner: ActivityRunner;
   private readonly sessions: SessionSlots;
   private readonly ahead: FetchAhead;
-  private readonly suspect: SuspectActivity;
+  private suspect: SuspectActivity | undefined;
+  private fetching = false;
   private readonly held = new HeldRows();
   /** The last look took as many sessions as it might: rows of others may have been left. */
   private leftSessions = false;
@@ -83,11 +90,6 @@ export class WorkerDispatcher implements Dispatchable {
       take: (rows, takenAtMs) => void this.took(rows, takenAtMs, true),
       giveBack: (locks) => this.giveBackUnseen(locks),
     });
-    this.suspect = new SuspectActivity(core, {
-      isAlone: () => this.runner.runningCount === 0 && this.settlement.pending === 0,
-      start: (activity) => this.held.has(activity) && this.runner.enqueue([activity]),
-      over: () => parts.effects.roomFreed(),
-    });
   }
 
   /** Owner of the sessions of this runtime. */
@@ -100,11 +102,27 @@ export class WorkerDispatcher implements Dispatchable {
     return this.runner.runningCount;
   }
 
+  /** Rows are held, beside a suspect and those that run, or are being fetched. */
+  get holdsIdle(): boolean {
+    if (this.fetching || this.ownWork.reservedCount > 0) return true;
+    return this.held.size - (this.suspect ? 1 : 0) > this.runner.runningCount;
+  }
+
   hasRoom(): boolean {
-    return !this.suspect.present && this.room() > 0 && this.settlement.pending < MAX_PENDING_ACKS;
+    return !this.parts.isolation.isPresent && this.room() > 0 && this.settlement.pending < MAX_PENDING_ACKS;
   }
 
   async look(): Promise<Look> {
+    this.fetching = true;
+    try {
+      return await this.fetch();
+    } finally {
+      this.fetching = false;
+      this.parts.isolation.check();
+    }
+  }
+
+  private async fetch(): Promise<Look> {
     const takenAtMs = this.core.clock.nowMs();
     const request = this.request();
     const openedBefore = this.sessions.opened;
@@ -114,6 +132,8 @@ export class WorkerDispatcher implements Dispatchable {
       () => this.core.provider.fetchWorkItems(request),
       (late) => this.giveBack(late, takenAtMs),
     );
+    // In the same stretch they are counted among those that are held.
+    this.fetching = false;
     await this.took(rows, takenAtMs);
     this.leftSessions = this.sessions.opened - openedBefore >= request.maxNewSessions;
     // A session that closed during the look has made room that the look did not know of.
@@ -150,7 +170,12 @@ export class WorkerDispatcher implements Dispatchable {
 
   /** Gives back what has not started. */
   abandonWaiting(): void {
-    for (const activity of this.withdraw(() => true)) this.settlement.abandon(activity, { ignoreAttempt: true });
+    this.withdrawAndGiveBack(() => true);
+  }
+
+  /** Gives back what has not started, except for a suspect. */
+  giveBackBesideSuspect(): void {
+    this.withdrawAndGiveBack((waiting) => waiting !== this.suspect?.activity);
   }
 
   /** Gives back what still runs, at a stop that waits no longer, and tells the handlers. */
@@ -178,7 +203,7 @@ export class WorkerDispatcher implements Dispatchable {
 
   /** Work that lies in the queue is older: it keeps half of the rows that the process may hold. */
   private roomForOwn(): number {
-    if (this.suspect.present) return 0;
+    if (this.parts.isolation.isPresent) return 0;
     const room = this.room();
     if (this.parts.effects.isQueueEmpty()) return room;
     return Math.min(room, (this.ahead.limit >> 1) - this.held.ownCount - this.ownWork.reservedCount);
@@ -204,7 +229,9 @@ export class WorkerDispatcher implements Dispatchable {
     await this.parts.names.load([...usable, ...suspects].map(({ item }) => item.instance));
     const waiting = (activity: ActivityRow) => this.held.isWaiting(activity);
     if (suspects.length > 0) this.isolate(suspects.filter(waiting));
-    this.runner.enqueue(usable.filter(waiting));
+    // They may have been on their way when the suspect came.
+    if (this.parts.isolation.isPresent) this.giveBackBesideSuspect();
+    else this.runner.enqueue(usable.filter(waiting));
     if (this.held.waitingCount > 0) this.ahead.rowsWait();
   }
 
@@ -256,14 +283,27 @@ export class WorkerDispatcher implements Dispatchable {
     return unregisteredDelayMs(attempt, unregisteredBaseDelayMs, unregisteredMaxDelayMs);
   }
 
-  /** One suspect is kept and everything else that has not started is given back. Of several a random one. */
+  /** One suspect is kept, of several a random one; the others are given back. */
   private isolate(suspects: readonly ActivityRow[]): void {
     const chosen = suspects[Math.floor(this.core.random() * suspects.length)] ?? suspects[0];
     if (!chosen) return;
-    for (const activity of this.withdraw((waiting) => waiting !== chosen)) {
-      this.settlement.abandon(activity, { ignoreAttempt: true });
-    }
-    this.suspect.isolate(chosen);
+    const over = () => {
+      if (this.suspect === suspect) this.suspect = undefined;
+    };
+    const suspect: SuspectActivity = {
+      kind: 'activity',
+      activity: chosen,
+      begin: () => this.runner.enqueue([chosen]),
+      giveBack: (delayMs) => {
+        over();
+        // Those of them that are still here would be fetched, and be in the way, again and again.
+        this.withdrawAndGiveBack((waiting) => suspects.includes(waiting), delayMs);
+      },
+      over,
+    };
+    // Of two, which only rows of own turns can bring about, the first one stays.
+    this.suspect ??= suspect;
+    this.parts.isolation.isolate(suspect);
   }
 
   private ended(activity: ActivityRow, result: ActivityResult): void {
@@ -290,7 +330,7 @@ export class WorkerDispatcher implements Dispatchable {
   }
 
   private slotFreed(): void {
-    this.suspect.check();
+    this.parts.isolation.check();
     this.parts.effects.roomFreed();
   }
 
@@ -322,10 +362,17 @@ export class WorkerDispatcher implements Dispatchable {
 
   /** Rows that wait for their session stay: nobody else may run them. So does a suspect. */
   private giveBackWaiting(takenBeforeMs: number) {
-    const isMovable = ({ item }: ActivityRow) => item.sessionId === undefined && !this.suspect.present;
-    const back = this.withdraw((waiting) => waiting.takenAtMs <= takenBeforeMs && isMovable(waiting));
-    for (const activity of back) this.settlement.abandon(activity, { ignoreAttempt: true });
-    return { givenBack: back.length, waiting: this.held.waitingCount };
+    const isMovable = (waiting: ActivityRow) =>
+      waiting.item.sessionId === undefined && waiting !== this.suspect?.activity;
+    const givenBack = this.withdrawAndGiveBack((waiting) => waiting.takenAtMs <= takenBeforeMs && isMovable(waiting));
+    return { givenBack, waiting: this.held.waitingCount };
+  }
+
+  /** Gives back rows that have not started, and says how many. */
+  private withdrawAndGiveBack(matches: (activity: ActivityRow) => boolean, delayMs = 0): number {
+    const back = this.withdraw(matches);
+    for (const activity of back) this.settlement.abandon(activity, { delayMs, ignoreAttempt: true });
+    return back.length;
   }
 
   /** Rows that came too late, or while the runtime stops. */
@@ -353,7 +400,8 @@ export class WorkerDispatcher implements Dispatchable {
   private released(activity: ActivityRow): void {
     this.parts.keeper.release(activity.row);
     this.held.delete(activity);
-    this.suspect.released(activity);
+    if (this.suspect?.activity === activity) this.parts.isolation.ended(this.suspect);
+    else this.parts.isolation.check();
     // A look may have waited for acknowledgements, of which there were too many.
     this.parts.effects.roomFreed();
     this.held.tellWhoeverWaits();

@@ -29,11 +29,17 @@ class Nanny {
   private child: ChildProcess | undefined;
   private isOver = false;
 
-  constructor(private readonly schema: string) {}
+  constructor(
+    private readonly schema: string,
+    private readonly ackDelayMs: number,
+  ) {}
 
   start(): void {
     const child = spawn(process.execPath, [program], {
-      env: { ...process.env, DDZ_POISON_WORKER: JSON.stringify({ url: databaseUrl(), schema: this.schema }) },
+      env: {
+        ...process.env,
+        DDZ_POISON_WORKER: JSON.stringify({ url: databaseUrl(), schema: this.schema, ackDelayMs: this.ackDelayMs }),
+      },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     this.child = child;
@@ -76,7 +82,7 @@ async function watchAttempts(schema: string): Promise<void> {
   );
 }
 
-test.each([
+const DEADLY = [
   {
     what: 'a turn',
     orchestration: 'DeadlyTurn',
@@ -87,8 +93,16 @@ test.each([
     orchestration: 'DeadlyActivity',
     failure: /^poison: activity Deadly#2 exceeded 11 attempts \(max 10\)$/,
   },
-])(
-  'R:PO-05 poison does not spread: $what that kills its process, in a batch with 50 good instances',
+];
+
+test.each(
+  DEADLY.flatMap((poison) => [
+    { ...poison, ackDelayMs: 0, acks: '' },
+    // What is being acknowledged is held by the process that dies, in either queue.
+    { ...poison, ackDelayMs: 200, acks: ', acknowledgements are slow' },
+  ]),
+)(
+  'R:PO-05 poison does not spread: $what that kills its process, in a batch with 50 good instances$acks',
   async (poison) => {
     const schema = uniqueSchema('poison');
     cleanUps.push(() => dropSchema(schema));
@@ -114,7 +128,7 @@ test.each([
         },
       })),
     );
-    const nanny = new Nanny(schema);
+    const nanny = new Nanny(schema, poison.ackDelayMs);
     cleanUps.push(() => nanny.stop());
     nanny.start();
 

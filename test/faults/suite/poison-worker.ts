@@ -1,12 +1,24 @@
 /**
  * A worker with an orchestration and an activity that kill their process, in a batch with
- * good ones. With the default options for attempts and suspects.
+ * good ones. With the default options for attempts and suspects. `ackDelayMs` holds up every
+ * acknowledgement, so that a process that dies is certain to hold something of the good ones.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DrizzleProvider, Runtime, silentLogger } from '../../../src/index.js';
 
-const { url, schema } = JSON.parse(process.env['DDZ_POISON_WORKER'] ?? '{}') as { url: string; schema: string };
+const { url, schema, ackDelayMs } = JSON.parse(process.env['DDZ_POISON_WORKER'] ?? '{}') as {
+  url: string;
+  schema: string;
+  ackDelayMs: number;
+};
 
 const provider = await DrizzleProvider.connect(url, { schema, logger: silentLogger, maxConnections: 3 });
+if (ackDelayMs > 0) {
+  const ackTurns = provider.ackOrchestrationItems.bind(provider);
+  const ackActivities = provider.ackWorkItems.bind(provider);
+  provider.ackOrchestrationItems = async (turns) => ackTurns(await sleep(ackDelayMs, turns));
+  provider.ackWorkItems = async (elements) => ackActivities(await sleep(ackDelayMs, elements));
+}
 const runtime = new Runtime(provider, {
   logger: silentLogger,
   logLevel: 'off',

@@ -32,21 +32,20 @@ export interface Claim {
 }
 
 /**
- * Takes those of the candidates that nobody else takes at this moment.
- * @param foreign instances that this transaction holds rows of without having won them
+ * Takes those of the candidates that nobody else takes at this moment. In a transaction that holds
+ * no messages of others: it may wait for those of an instance that it has won.
  */
 export async function claimInstances(
   ctx: ProviderContext,
   tx: Executor,
   candidates: readonly Candidate[],
-  { nowMs, lockTimeoutMs, tokenPrefix, foreign }: Locking & { readonly foreign: readonly string[] },
+  { nowMs, lockTimeoutMs, tokenPrefix }: Locking,
 ): Promise<Claim> {
   const instances = candidates.map(({ instance }) => instance);
   const rows = await tx.run(claimStatement(ctx), {
     instances,
     takeovers: candidates.filter(({ takesOver }) => takesOver).map(({ instance }) => instance),
     rowIds: candidates.flatMap(({ rowIds }) => rowIds),
-    foreign,
     nowMs,
     nowAt: moment(nowMs),
     untilMs: nowMs + lockTimeoutMs,
@@ -69,7 +68,7 @@ export function claimFrom(rows: readonly ClaimedMessage[]): Pick<Claim, 'message
 
 const value = (name: string) => sql.placeholder(name);
 const token = sql`${value('tokenPrefix')}::text || instance_id`;
-const isClaimable = sql`visible_at <= ${value('nowAt')} and (lock_token is null or locked_until <= ${value('nowMs')})`;
+export const isClaimable = sql`visible_at <= ${value('nowAt')} and (lock_token is null or locked_until <= ${value('nowMs')})`;
 
 /**
  * One statement, and one snapshot (P:T-31): right, because neither the advisory lock nor
@@ -95,7 +94,7 @@ function claimStatement(ctx: ProviderContext): Statement<ClaimedMessage> {
         select id, instance_id from ${orchestratorQueue}
         where id = any(${value('rowIds')}::bigint[]) and ${isClaimable} and instance_id in (select instance_id from tried)
         for update skip locked
-      ), ${safePart(ctx, 'verified', sql`unnest(${value('foreign')}::text[])`)}, ${lockedPart(ctx)}, ${claimedPart(ctx)}
+      ), ${lockedPart(ctx, sql`verified`)}, ${claimedPart(ctx)}
       select id, instance_id, work_item, attempt_count from claimed`,
     ([rowId, instance, text, attemptCount]: readonly Cell[]) => ({
       rowId: integerCell(rowId),
@@ -107,41 +106,13 @@ function claimStatement(ctx: ProviderContext): Statement<ClaimedMessage> {
 }
 
 /**
- * `safe`: those of `source` whose messages may be waited for. Two fetchers whose windows
- * have split the messages of two instances would wait for each other, each with rows of
- * the instance that the other one won. So nobody waits for a message of an instance while
- * it holds one of an earlier instance that it did not win: whoever waits does so for a
- * holder that waits for nothing but earlier instances, and nobody in a circle does that.
- *
- * - `contested`: what may not be waited for; hardly ever any.
- * - `at_hand`: its messages that can be had at once. If those are all, no wait is needed.
- * @param foreign a list of instances, as it stands in FROM
- */
-export function safePart({ tables }: ProviderContext, source: 'tried' | 'verified', foreign: SQL): SQL {
-  const won = sql.raw(source);
-  const messages = sql`${tables.orchestratorQueue} where instance_id in (select instance_id from contested) and ${isClaimable}`;
-  return sql`contested as (
-      select instance_id from ${won}
-      where instance_id collate "C" >= (select min(f.instance_id collate "C") from ${foreign} f(instance_id))
-    ), at_hand as (
-      select instance_id from ${messages} for update skip locked
-    ), safe as (
-      select instance_id from ${won} where instance_id not in (select instance_id from contested)
-      union all
-      select h.instance_id from (select instance_id, count(*) as n from at_hand group by instance_id) h
-      join (select instance_id, count(*) as n from ${messages} group by instance_id) a on a.instance_id = h.instance_id
-      where a.n = h.n
-    )`;
-}
-
-/**
  * `locked`: the fence. Inserts the lock row, or takes over an expired one, as the newest
  * committed row decides; in the order of the ids, like every lock on this table (P:T-17).
  */
-export function lockedPart({ tables }: ProviderContext): SQL {
+export function lockedPart({ tables }: ProviderContext, won: SQL): SQL {
   return sql`locked as (
       insert into ${tables.instanceLocks} as l (instance_id, lock_token, locked_until, locked_at)
-      select instance_id, ${token}, ${value('untilMs')}::bigint, ${value('nowMs')}::bigint from safe
+      select instance_id, ${token}, ${value('untilMs')}::bigint, ${value('nowMs')}::bigint from ${won}
       group by instance_id order by instance_id collate "C"
       on conflict (instance_id) do update
         set lock_token = excluded.lock_token, locked_until = excluded.locked_until, locked_at = excluded.locked_at

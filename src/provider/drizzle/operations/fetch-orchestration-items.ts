@@ -3,10 +3,9 @@ import { sleepReal } from '../../../base/clock.js';
 import type { FetchedOrchestrationItems, FetchOrchestrationItems, LockedOrchestrationItem } from '../../provider.js';
 import { ProviderError } from '../../provider-error.js';
 import type { ProviderContext } from '../context.js';
-import { inTransaction } from '../transaction.js';
-import { abandonOrchestrationItems } from './abandon-orchestration-items.js';
 import { decodeMessages } from './decode-messages.js';
 import { fetchRound, type Round, type WonInstance } from './fetch-round.js';
+import { giveBack } from './give-back.js';
 import { orchestrationItem } from './orchestration-item.js';
 import { setAsideMessages } from './set-aside-messages.js';
 import { rangeOf } from './version-range.js';
@@ -33,20 +32,14 @@ export async function fetchOrchestrationItems(
     if (progress.mustPause) await sleepReal(jitterMs(2, 20, ctx.random));
     let round: Round;
     try {
-      round = await inTransaction(
-        ctx,
-        OPERATION,
-        (tx, nowMs) =>
-          fetchRound(ctx, tx, {
-            limit: limit - items.length,
-            lockTimeoutMs,
-            range,
-            held,
-            except: progress.beginRound(),
-            nowMs,
-          }),
-        { withinMs: lockTimeoutMs, mayBeLost: true, admission: limit > 1 ? ctx.batchFetches : undefined },
-      );
+      round = await fetchRound(ctx, {
+        operation: OPERATION,
+        limit: limit - items.length,
+        lockTimeoutMs,
+        range,
+        held,
+        except: progress.beginRound(),
+      });
     } catch (error) {
       if (items.length === 0) throw error;
       // What earlier rounds locked is the caller's; the next fetch meets the same failure.
@@ -118,24 +111,14 @@ class Progress {
 /** What the caller gets of the instances that a round won; the others are unlocked again. */
 async function deliverable(ctx: ProviderContext, won: readonly WonInstance[]): Promise<LockedOrchestrationItem[]> {
   const misfits = won.filter(({ stored }) => stored.row?.isWithinRange === false);
-  if (misfits.length > 0) await giveBack(ctx, misfits);
+  // Pinned outside of our range between the look and the claim.
+  if (misfits.length > 0) await giveBack(ctx, misfits, 'an instance of another version');
   const items: LockedOrchestrationItem[] = [];
   for (const instance of won) {
     const item = misfits.includes(instance) ? undefined : await readItem(ctx, instance);
     if (item) items.push(item);
   }
   return items;
-}
-
-/** Pinned outside of our range between the peek and the claim: nothing was tried with them. */
-async function giveBack(ctx: ProviderContext, misfits: readonly WonInstance[]): Promise<void> {
-  const results = await abandonOrchestrationItems(
-    ctx,
-    misfits.map(({ instance, lockToken }) => ({ instance, lockToken, ignoreAttempt: true })),
-  );
-  for (const result of results) {
-    if (!result.ok) ctx.logger.warn({ error: result.error }, 'an instance of another version stays locked for a while');
-  }
 }
 
 /** `undefined` when a message of the instance cannot be read and the instance was given back. */

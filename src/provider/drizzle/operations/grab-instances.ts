@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { ProviderContext } from '../context.js';
 import type { Executor } from '../executor.js';
 import { type Cell, integerCell, type Statement, textCell } from '../statement.js';
-import { type Claim, claimFrom, type ClaimedMessage, claimedPart, lockedPart, type Locking, safePart } from './claim-instances.js';
+import { type Claim, claimFrom, type ClaimedMessage, claimedPart, isClaimable, lockedPart, type Locking } from './claim-instances.js';
 import { MAX_CLAIMABLE_ID_BYTES } from './claimable-id.js';
 import { CROWD } from './peek-instances.js';
 import {
@@ -23,8 +23,6 @@ export interface Grab extends Claim {
   readonly windowWasFull: boolean;
   /** Instances that took much of the window and were not won. */
   readonly crowds: readonly string[];
-  /** All instances of the window that were not won; their rows stay locked until the transaction ends. */
-  readonly foreign: readonly string[];
 }
 
 /**
@@ -66,7 +64,6 @@ export async function grabInstances(
     window,
     windowWasFull: seen >= window,
     crowds: others.flatMap(({ instance, rows }) => (rows > window * CROWD ? [instance] : [])),
-    foreign: others.map(({ instance }) => instance),
   };
 }
 
@@ -104,7 +101,7 @@ function grabStatement(ctx: ProviderContext, size: Window, range: LookParams['ra
         select instance_id from candidates
         where (takes_over = 0 or instance_id in (select instance_id from takeable))
           and pg_try_advisory_xact_lock(hashtext(instance_id))
-      ), ${safePart(ctx, 'tried', notTried)}, ${lockedPart(ctx)}, ${claimedPart(ctx)}
+      ), ${safePart(ctx)}, ${lockedPart(ctx, sql`safe`)}, ${claimedPart(ctx)}
       select id, instance_id, work_item, attempt_count from claimed
       union all
       select null::bigint, w.instance_id,
@@ -118,8 +115,33 @@ function grabStatement(ctx: ProviderContext, size: Window, range: LookParams['ra
   );
 }
 
-/** Whoever we have the key of is waited for by nobody, also when the fence refuses him to us. */
-const notTried = sql`(select w.instance_id from seen w where w.instance_id not in (select instance_id from tried))`;
+/**
+ * `safe`: those of `tried` whose messages may be waited for. Two fetchers whose windows
+ * have split the messages of two instances would wait for each other, each with rows of
+ * the instance that the other one won. So nobody waits for a message of an instance while
+ * it holds one of an earlier instance that it did not win: whoever waits does so for a
+ * holder that waits for nothing but earlier instances, and nobody in a circle does that.
+ * Whoever we have the key of is waited for by nobody, also when the fence refuses him to us.
+ *
+ * - `contested`: what may not be waited for; hardly ever any.
+ * - `at_hand`: its messages that can be had at once. If those are all, no wait is needed.
+ */
+function safePart({ tables }: ProviderContext): SQL {
+  const messages = sql`${tables.orchestratorQueue} where instance_id in (select instance_id from contested) and ${isClaimable}`;
+  return sql`contested as (
+      select instance_id from tried
+      where instance_id collate "C" >= (
+        select min(w.instance_id collate "C") from seen w where w.instance_id not in (select instance_id from tried))
+    ), at_hand as (
+      select instance_id from ${messages} for update skip locked
+    ), safe as (
+      select instance_id from tried where instance_id not in (select instance_id from contested)
+      union all
+      select h.instance_id from (select instance_id, count(*) as n from at_hand group by instance_id) h
+      join (select instance_id, count(*) as n from ${messages} group by instance_id) a on a.instance_id = h.instance_id
+      where a.n = h.n
+    )`;
+}
 
 /** The oldest rows, locked; those that others hold are passed over. */
 function windowOf({ tables }: ProviderContext, size: Window): SQL {

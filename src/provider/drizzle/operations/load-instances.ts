@@ -13,6 +13,8 @@ export interface StoredInstance {
   /** Stored events: those of the current execution, or from the held one on; without a row, of all executions. */
   readonly events: StoredEvent[];
   readonly kv: Map<string, KvEntry>;
+  /** There are keys that were not read. */
+  hasKeys?: boolean;
 }
 
 export interface StoredInstanceRow {
@@ -32,12 +34,13 @@ export interface StoredEvent {
 export interface LoadParams {
   readonly instances: readonly string[];
   readonly range: VersionRange | 'any';
+  /** Of these or other instances. */
   readonly held: ReadonlyMap<string, HeldInstance>;
 }
 
 /** A row of the load: what it describes, and up to four facts. */
-interface LoadedRow {
-  readonly kind: 'instance' | 'event' | 'kv';
+export interface LoadedRow {
+  readonly kind: 'instance' | 'event' | 'kv' | 'keys';
   readonly instance: string;
   readonly facts: readonly Cell[];
 }
@@ -62,8 +65,8 @@ export function loadValues({ instances, range, held }: LoadParams): SqlValues {
  * later one than the claim: another worker may have committed a turn in between, and
  * the claim's snapshot would show the history without it.
  */
-export function loadStatement(ctx: ProviderContext, { range, held }: LoadParams): Statement<LoadedRow> {
-  const hasTails = held.size > 0;
+export function loadStatement(ctx: ProviderContext, { instances, range, held }: LoadParams): Statement<LoadedRow> {
+  const hasTails = instances.some((instance) => held.has(instance));
   const key = `fetch: load ${kindOf(range)}${hasTails ? ' with tails' : ''}`;
   return ctx.statement(key, () => sql.join(loadParts(ctx, range, hasTails), sql` union all `), loadedRow);
 }
@@ -88,13 +91,22 @@ const value = (name: string) => sql.placeholder(name);
  * a table of some thousand rows.
  */
 
-function instanceRows({ tables }: ProviderContext, range: VersionRange | 'any'): SQL {
-  const pins = sql`left join ${tables.executions} e
-    on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id`;
+function instanceRows(ctx: ProviderContext, range: VersionRange | 'any'): SQL {
   return sql`select 'instance' as kind, i.instance_id, i.current_execution_id::text as a, i.orchestration_name as b,
-      i.orchestration_version as c, ${range === 'any' ? sql`'t'` : sql`case when ${isWithinRange()} then 't' else 'f' end`} as d
-    from ${tables.instances} i ${range === 'any' ? sql`` : pins}
+      i.orchestration_version as c, ${versionFlag(range)} as d
+    from ${ctx.tables.instances} i ${pinsOfInstances(ctx, range)}
     where i.instance_id = any(${value('instances')}::text[])`;
+}
+
+/** What {@link versionFlag} looks at, for the instances `i`. */
+export function pinsOfInstances({ tables }: ProviderContext, range: VersionRange | 'any'): SQL {
+  if (range === 'any') return sql``;
+  return sql`left join ${tables.executions} e on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id`;
+}
+
+/** Whether the pinned version is within the range, in one letter. */
+export function versionFlag(range: VersionRange | 'any'): SQL {
+  return range === 'any' ? sql`'t'` : sql`case when ${isWithinRange()} then 't' else 'f' end`;
 }
 
 function currentEvents({ tables }: ProviderContext, ids: string): SQL {
@@ -138,7 +150,8 @@ function kvOfOtherExecutions({ tables }: ProviderContext): SQL {
     where i.instance_id is null or i.current_execution_id <> u.execution_id`;
 }
 
-function loadedRow([kind, instance, ...facts]: readonly Cell[]): LoadedRow {
+/** The row of a load, of whichever kind. */
+export function loadedRow([kind, instance, ...facts]: readonly Cell[]): LoadedRow {
   return { kind: textCell(kind) as LoadedRow['kind'], instance: textCell(instance), facts };
 }
 
@@ -173,6 +186,9 @@ function addFacts(stored: StoredInstance, kind: LoadedRow['kind'], [a, b, c, d]:
       return;
     case 'kv':
       stored.kv.set(textCell(a), { value: textCell(b), lastUpdatedAtMs: integerCell(c) });
+      return;
+    case 'keys':
+      stored.hasKeys = true;
       return;
   }
 }

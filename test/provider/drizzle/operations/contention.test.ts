@@ -153,7 +153,8 @@ describe('somebody holds what a fetch wants', () => {
     const statements = await bench.counted(async () => {
       expect(await fetchOrchestrationItems(bench.ctx, { limit: 10, ...LOCK })).toEqual({ items: [], lost: 1 });
     });
-    expect(statements.length).toBeLessThanOrEqual(10);
+    // A few rounds of a look with locks, what travels with it, and a look without.
+    expect(statements.length).toBeLessThanOrEqual(12);
     await stranger.query('rollback');
   });
 
@@ -255,15 +256,17 @@ describe('C-02 the messages of two instances are split between two fetchers', ()
     expect(messagesOf(items)).toEqual(['a: 2', 'b: 2']);
   });
 
-  test('nor when it comes upon the later instance by its second look', async () => {
+  test('who comes upon the later instance by a second look waits, with nothing of the earlier one in hand', async () => {
     await ready('a', 'b');
     await enqueue('b');
     const other = await otherFetcher([2], 'a');
     const fetching = fetchOrchestrationItems(bench.another(), { limit: 1, ...LOCK });
-    expect(await isInTheWay(other.client, fetching)).toBe(false);
-    expect(await fetching).toEqual({ items: [], lost: 2 });
+    expect(await isInTheWay(other.client, fetching)).toBe(true);
+    // Would be a deadlock, if it held the message of its first look.
     expect((await other.claimRest()).rowCount).toBe(1);
     await other.client.query('rollback');
+    const { items, lost } = await fetching;
+    expect({ items: messagesOf(items), lost }).toEqual({ items: ['b: 2'], lost: 1 });
   });
 
   test('who won the earlier one waits for its message: none of them is left out', async () => {

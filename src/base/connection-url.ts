@@ -1,3 +1,5 @@
+import { typeName } from './type-name.js';
+
 /** What a URL of a PostgreSQL database looks like, for messages. */
 export const POSTGRES_URL = 'postgres://user@host:port/database';
 
@@ -6,7 +8,7 @@ export const POSTGRES_URL = 'postgres://user@host:port/database';
  * its text beside the scheme: a password may be anywhere in it.
  */
 export function problemOfPostgresUrl(url: unknown): string | undefined {
-  if (typeof url !== 'string') return `is ${url === null ? 'null' : typeof url}`;
+  if (typeof url !== 'string') return `is ${typeName(url)}`;
   if (url === '') return 'is empty';
   if (/^postgres(ql)?:\/\//.test(url)) return undefined;
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1];

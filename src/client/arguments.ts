@@ -3,18 +3,19 @@ import { problemOfInstanceId, problemOfName, problemOfRootId } from '../wire/ide
 import { bytesOfOversized } from '../wire/oversized-text.js';
 import { encodePayload } from '../wire/payload.js';
 import { ArgumentError, InvalidInputError } from './errors.js';
+import { typeName } from '../base/type-name.js';
 
 /** @throws ArgumentError */
 export function stringArgument(what: string, value: unknown): string {
   if (typeof value !== 'string')
-    throw new ArgumentError('StringExpected', `${what} must be a string, got ${typeOf(value)}`);
+    throw new ArgumentError('StringExpected', `${what} must be a string, got ${typeName(value)}`);
   return value;
 }
 
 /** @throws ArgumentError */
 export function booleanArgument(what: string, value: unknown): boolean {
   if (typeof value !== 'boolean') {
-    throw new ArgumentError('BooleanExpected', `${what} must be true or false, got ${typeOf(value)}`);
+    throw new ArgumentError('BooleanExpected', `${what} must be true or false, got ${typeName(value)}`);
   }
   return value;
 }
@@ -22,7 +23,7 @@ export function booleanArgument(what: string, value: unknown): boolean {
 /** A whole number; fractions are cut off as native does. @throws ArgumentError, InvalidInputError */
 export function integerArgument(what: string, value: unknown): number {
   if (typeof value !== 'number')
-    throw new ArgumentError('NumberExpected', `${what} must be a number, got ${typeOf(value)}`);
+    throw new ArgumentError('NumberExpected', `${what} must be a number, got ${typeName(value)}`);
   if (!Number.isFinite(value)) throw new InvalidInputError(`${what} must be a finite number, got ${value}`);
   return Math.trunc(value);
 }
@@ -81,8 +82,4 @@ function refusing(text: string, problemOf: (text: string) => string | undefined)
   const problem = problemOf(text);
   if (problem !== undefined) throw new InvalidInputError(problem);
   return text;
-}
-
-function typeOf(value: unknown): string {
-  return value === null ? 'null' : typeof value;
 }

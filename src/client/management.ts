@@ -3,6 +3,7 @@ import { ProviderError } from '../provider/provider-error.js';
 import { decodePayload } from '../wire/payload.js';
 import { integerArgument, stringArgument } from './arguments.js';
 import { ArgumentError, InstanceNotFoundError, InstanceRunningError, SubOrchestrationDeleteError } from './errors.js';
+import { typeName } from '../base/type-name.js';
 
 export interface InstanceInfo {
   instanceId: string;
@@ -102,7 +103,7 @@ export function pruneArgument(options: unknown): admin.PruneOptions {
 
 function optionsObject(what: string, value: unknown): Record<string, unknown> {
   if (typeof value !== 'object' || value === null) {
-    throw new ArgumentError('InvalidArg', `${what} must be an object, got ${value === null ? 'null' : typeof value}`);
+    throw new ArgumentError('InvalidArg', `${what} must be an object, got ${typeName(value)}`);
   }
   return value as Record<string, unknown>;
 }

@@ -50,7 +50,7 @@ export interface FetchOrchestrationItems {
   readonly limit: number;
   readonly lockTimeoutMs: Ms;
   readonly filter?: VersionFilter | undefined;
-  /** Asked between claim and load for each claimed instance; a held one is answered with its tail (3.4.4). */
+  /** Asked for each claimed instance; a held one is answered with its tail (3.4.4). */
   readonly held?: ((instance: string) => HeldInstance | undefined) | undefined;
 }
 

@@ -12,6 +12,7 @@ import type { WorkerTagFilter } from './tag-filter-option.js';
 import { resolveTagFilter } from './tag-filter-option.js';
 import { isLogLevel } from './tracing/trace-filter.js';
 import { TRACE_LEVELS } from './tracing/trace-record.js';
+import { typeName } from '../base/type-name.js';
 
 /** Who renews locks, see {@link RuntimeOptions.lockRenewal}. */
 export type LockRenewal = 'event-loop' | 'worker-thread';
@@ -322,7 +323,7 @@ class OptionReader {
 
   private wrongType(code: ArgumentError['code'], expected: string, option: string): ArgumentError {
     const value = this.values[option];
-    const got = value === null ? 'null' : typeof value;
+    const got = typeName(value);
     return new ArgumentError(code, `expected ${expected}, got ${got} on JsRuntimeOptions.${this.prefix}${option}`);
   }
 }

@@ -20,6 +20,7 @@ import type { CreateDriver } from './replay/driver.js';
 import { RunningRuntime } from './running-runtime.js';
 import { runtimeTracing } from './tracing/tracing.js';
 import type { TraceRecord, WriteTrace } from './tracing/trace-record.js';
+import { typeName } from '../base/type-name.js';
 
 const DEFAULT_SHUTDOWN_MS = 1_000;
 
@@ -218,10 +219,7 @@ export class Runtime {
 function functionArgument<F>(what: string, name: unknown, fn: F): F {
   stringArgument(`${what} name`, name);
   if (typeof fn !== 'function') {
-    throw new ArgumentError(
-      'InvalidArg',
-      `${what} '${String(name)}' must be a function, got ${fn === null ? 'null' : typeof fn}`,
-    );
+    throw new ArgumentError('InvalidArg', `${what} '${String(name)}' must be a function, got ${typeName(fn)}`);
   }
   return fn;
 }

@@ -1,5 +1,5 @@
 const MINUTE_MS = 60_000;
-/** Longer than between two changes of the clocks, and than what a change can be. In ms. */
+/** No change of the clocks is larger, and no two of them are as close. In ms. */
 const DAY_MS = 86_400_000;
 
 /** The clocks of a time zone. A time on them is the Unix ms at which UTC's would show the same. */

@@ -1,3 +1,5 @@
+import { typeName } from '../base/type-name.js';
+
 /** How long to wait before the next attempt. Durations in ms. */
 export type Backoff =
   | { readonly kind: 'fixed'; readonly delayMs: number }
@@ -107,7 +109,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 function shown(value: unknown): string {
-  return typeof value === 'string' ? `'${value}'` : value === null ? 'null' : typeof value;
+  return typeof value === 'string' ? `'${value}'` : typeName(value);
 }
 
 function checkNumber(field: string, value: unknown): void {

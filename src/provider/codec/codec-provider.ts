@@ -24,6 +24,7 @@ import { mapWorkItem } from './map-payloads.js';
 import { DecodePauses } from './decode-pauses.js';
 import { asProviderError, decodedOr, eachEncoded } from './each-encoded.js';
 import { CodecError, type PayloadCodec } from './payload-codec.js';
+import { typeName } from '../../base/type-name.js';
 
 export interface CodecOptions {
   /**
@@ -51,7 +52,7 @@ const NAME = /^[\w.-]{1,64}$/;
  */
 export function withCodec(provider: Provider, codec: PayloadCodec, options: CodecOptions = {}): Provider {
   if (typeof (provider as Partial<Provider> | null | undefined)?.wakeUps !== 'function') {
-    throw new TypeError(`withCodec: expected a provider, got ${typeOf(provider)}`);
+    throw new TypeError(`withCodec: expected a provider, got ${typeName(provider)}`);
   }
   checkCodec(codec);
   if (HAS_CODEC in provider) throw new TypeError('withCodec: the provider has a codec already');
@@ -76,7 +77,7 @@ export function withCodec(provider: Provider, codec: PayloadCodec, options: Code
 
 function checkCodec(codec: PayloadCodec): void {
   if (typeof codec !== 'object' || (codec as unknown) === null) {
-    throw new TypeError(`withCodec: expected a codec { name, encode, decode }, got ${typeOf(codec)}`);
+    throw new TypeError(`withCodec: expected a codec { name, encode, decode }, got ${typeName(codec)}`);
   }
   const { name } = codec;
   if (typeof name !== 'string' || !NAME.test(name)) {
@@ -85,10 +86,6 @@ function checkCodec(codec: PayloadCodec): void {
   if (typeof codec.encode !== 'function' || typeof codec.decode !== 'function') {
     throw new TypeError(`withCodec: the codec '${name}' must have the functions encode and decode`);
   }
-}
-
-function typeOf(value: unknown): string {
-  return value === null ? 'null' : typeof value;
 }
 
 function codecOperations(provider: Provider, codec: PayloadCodec, logger: Logger): Partial<Provider> {

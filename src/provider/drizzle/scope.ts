@@ -8,6 +8,7 @@ import { payloadOf } from './notifications.js';
 import { ScopeEndedError, type ScopeExecutor, type SqlValues } from './executor.js';
 import { booleanCell, compile, noRow, type Statement } from './statement.js';
 import { toProviderError } from './to-provider-error.js';
+import { typeName } from '../../base/type-name.js';
 
 /** The placeholder that {@link isInScope} needs; `CallerTransaction.run` fills it. */
 const SCOPE = 'scope';
@@ -150,7 +151,7 @@ export class CallerTransaction {
 
 /** What somebody took for a transaction of ours. */
 function describeTransaction(tx: unknown): string {
-  if (typeof tx !== 'object' || tx === null) return tx === null ? 'null' : typeof tx;
+  if (typeof tx !== 'object' || tx === null) return typeName(tx);
   const name = (tx as { constructor?: { name?: unknown } }).constructor?.name;
   if ('session' in tx && !('rollback' in tx)) return 'the database itself, not a transaction of it';
   return typeof name === 'string' && name !== 'Object' ? `a ${name}` : 'an object that is none';

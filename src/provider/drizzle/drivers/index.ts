@@ -9,6 +9,7 @@ import { exclusivePool } from './node-postgres-exclusive.js';
 import { NodePostgresDriver } from './node-postgres.js';
 import { isPglite, PgliteDriver } from './pglite.js';
 import { isPostgresJs, PostgresJsDriver } from './postgres-js.js';
+import { typeName } from '../../../base/type-name.js';
 
 export interface DriverOptions {
   /**
@@ -48,10 +49,9 @@ export interface DrizzleDatabase {
  * @throws UnsupportedError with advice
  */
 export function driverFor(db: DrizzleDatabase, options: DriverOptions = {}): Driver {
-  if (typeof db !== 'object' && typeof db !== 'function') {
-    throw new UnsupportedError(`expected a Drizzle database for PostgreSQL, got ${typeof db}`);
+  if ((typeof db !== 'object' && typeof db !== 'function') || (db as unknown) === null) {
+    throw new UnsupportedError(`expected a Drizzle database for PostgreSQL, got ${typeName(db)}`);
   }
-  if ((db as unknown) === null) throw new UnsupportedError('expected a Drizzle database for PostgreSQL, got null');
   const client = db.$client;
   const { namedStatements = true, exclusive = false, ownsClient = false, logger = consoleLogger, rotatesTokens } = options;
   const { acquireTimeoutMs = DEFAULT_ACQUIRE_TIMEOUT_MS, answerTimeoutMs = DEFAULT_ANSWER_TIMEOUT_MS } = options;

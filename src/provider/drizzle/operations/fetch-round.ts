@@ -54,8 +54,8 @@ interface Taken extends Claim {
  * first one found too few in a full window, or nothing at all: what others hold at this moment
  * is lost, which is not the same as an empty queue (P:T-18).
  *
- * Each is a transaction of its own: nothing is decided from what an earlier one saw, and the
- * locks of a window last no longer than its claim.
+ * Each is a transaction of its own: the second one may wait for messages of what it has won, and
+ * holds nothing of the first one's window meanwhile.
  */
 export async function fetchRound(ctx: ProviderContext, params: RoundParams): Promise<Round> {
   const grab = await inClaim(ctx, params, (tx, locking) => grabReady(ctx, tx, { ...params, ...locking }));

@@ -24,8 +24,10 @@ import { encodeWorkItem, targetInstance, workItemFromJson, decodeWorkItem } from
  * Deliberately apart from `StoredFunctionProvider`, which has habits of its own.
  */
 export class NativeFunctions {
-  /** How often a fetch answered with nothing because it dropped mailbox messages of nobody. */
-  orphanBatchesDropped = 0;
+  /** How often a fetch answered with nothing although there may be more: native had found what ours never delivers. */
+  passedOver = 0;
+  /** Locks of instances that were found without a message. */
+  private readonly emptyItems: string[] = [];
 
   constructor(
     private readonly client: pg.Client,
@@ -57,11 +59,27 @@ export class NativeFunctions {
       ...readHistory(row['out_history'] as unknown[]),
       kvSnapshot: readSnapshot(row['out_kv_snapshot'] as Record<string, { value: string; last_updated_at_ms: number }>),
     };
+    if (messages.length === 0) {
+      // Its lock is kept for now, or native would find it again and again.
+      this.emptyItems.push(item.lockToken);
+      this.passedOver += 1;
+      return null;
+    }
     const isOrphan = item.orchestrationName === 'Unknown' && messages.every(({ kind }) => kind === 'QueueMessage');
     if (!isOrphan || item.historyError || item.history.events.length > 0) return item;
     await this.ackOrchestrationItem({ ...item, ...emptyTurn });
-    this.orphanBatchesDropped += 1;
+    this.passedOver += 1;
     return null;
+  }
+
+  /**
+   * Unlocks instances that were found without a message: the lock was removed with the start of a
+   * deleted parent's child, and other messages are still locked by whoever had it.
+   */
+  async releaseEmptyItems(): Promise<void> {
+    const tokens = this.emptyItems.splice(0);
+    if (tokens.length === 0) return;
+    await this.client.query(`delete from ${this.schema}.instance_locks where lock_token = any ($1::text[])`, [tokens]);
   }
 
   async ackOrchestrationItem(turn: AckOrchestrationItem): Promise<void> {

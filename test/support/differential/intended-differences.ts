@@ -36,7 +36,7 @@ export const intendedDifferences = {
   'lost session claim': { handling: 'unreachable', why: 'needs concurrent fetchers' },
   'queued children of a deleted parent': {
     handling: 'reconciled',
-    why: 'the starts that native leaves in the queue are removed and counted',
+    why: 'the starts that native leaves in the queue are removed and counted; instances without a message are passed over',
   },
   'execution row without instance, name, status and events': {
     handling: 'reconciled',

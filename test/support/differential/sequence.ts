@@ -144,11 +144,12 @@ export class Sequence {
       () =>
         reconcile.withoutGhosts(async () => {
           while (theirs.length < limit) {
-            const dropped = native.orphanBatchesDropped;
+            const before = native.passedOver;
             const item = await native.fetchOrchestrationItem(lockTimeoutMs, filter);
             if (item) theirs.push(item);
-            else if (native.orphanBatchesDropped === dropped) break;
+            else if (native.passedOver === before) break;
           }
+          await native.releaseEmptyItems();
           return { items: comparableItems(theirs), lost: 0 };
         }),
     );

@@ -68,6 +68,7 @@ export function claimFrom(rows: readonly ClaimedMessage[]): Pick<Claim, 'message
 
 const value = (name: string) => sql.placeholder(name);
 const token = sql`${value('tokenPrefix')}::text || instance_id`;
+/** A message that is visible and locked by nobody. */
 export const isClaimable = sql`visible_at <= ${value('nowAt')} and (lock_token is null or locked_until <= ${value('nowMs')})`;
 
 /**

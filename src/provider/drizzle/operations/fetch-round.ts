@@ -148,13 +148,14 @@ async function loadTaken(
   return { tokenPrefix, held, stored: storedInstances(instances, rows) };
 }
 
-function heldOf({ held: heldOf }: RoundParams, instances: readonly string[]): Map<string, HeldInstance> {
-  const held = new Map<string, HeldInstance>();
+/** What the caller holds of these instances. */
+function heldOf({ held }: RoundParams, instances: readonly string[]): Map<string, HeldInstance> {
+  const known = new Map<string, HeldInstance>();
   for (const instance of instances) {
-    const known = heldOf?.(instance);
-    if (known) held.set(instance, known);
+    const one = held?.(instance);
+    if (one) known.set(instance, one);
   }
-  return held;
+  return known;
 }
 
 /**

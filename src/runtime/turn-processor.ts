@@ -1,4 +1,5 @@
 import { sleepReal } from '../base/clock.js';
+import { pickOne } from '../base/pick-one.js';
 import type { LockHolder } from '../provider/lock-thread.js';
 import type { LockedOrchestrationItem, OrchestrationLock } from '../provider/provider.js';
 import type { ObservedTurn, TurnFacts } from '../provider/telemetry.js';
@@ -166,7 +167,7 @@ export class TurnProcessor {
    * is kept, or the first one would block the others for ever.
    */
   private async runAlone(suspects: readonly Ready[]): Promise<void> {
-    const chosen = suspects[Math.floor(this.core.random() * suspects.length)] ?? suspects[0];
+    const chosen = pickOne(suspects, this.core.random);
     if (!chosen) return;
     const others = suspects.filter((suspect) => suspect !== chosen).map(({ held }) => held);
     const giveBackOthers = (delayMs: number) => {

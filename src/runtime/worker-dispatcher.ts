@@ -1,3 +1,4 @@
+import { pickOne } from '../base/pick-one.js';
 import type { LockHolder } from '../provider/lock-thread.js';
 import type { ActivityRef, LockedWorkItem, WorkItemLock } from '../provider/provider.js';
 import type { ActivityResult } from './activity-failure.js';
@@ -285,7 +286,7 @@ export class WorkerDispatcher implements Dispatchable {
 
   /** One suspect is kept, of several a random one; the others are given back. */
   private isolate(suspects: readonly ActivityRow[]): void {
-    const chosen = suspects[Math.floor(this.core.random() * suspects.length)] ?? suspects[0];
+    const chosen = pickOne(suspects, this.core.random);
     if (!chosen) return;
     const over = () => {
       if (this.suspect === suspect) this.suspect = undefined;

@@ -3,7 +3,7 @@ import type { HeldInstance, Ms } from '../../provider.js';
 import type { ProviderContext } from '../context.js';
 import type { SqlValues } from '../executor.js';
 import type { Statement } from '../statement.js';
-import { type LoadedRow, loadedRow, pinsOfInstances, type StoredInstance, versionFlag } from './load-instances.js';
+import { eventOfH, instanceOfI, type LoadedRow, loadedRow, pinsOfI, type StoredInstance } from './load-instances.js';
 import { kindOf } from './ready-rows.js';
 import { rangeValues, type VersionRange } from './version-range.js';
 
@@ -48,13 +48,12 @@ function wonInstances({ tables }: ProviderContext): SQL {
 }
 
 function instanceRows(ctx: ProviderContext, range: ClaimMark['range']): SQL {
-  return sql`select 'instance' as kind, i.instance_id, i.current_execution_id::text as a, i.orchestration_name as b,
-      i.orchestration_version as c, ${versionFlag(range)} as d
-    from won join ${ctx.tables.instances} i on i.instance_id = won.instance_id ${pinsOfInstances(ctx, range)}`;
+  return sql`${instanceOfI(range)}
+    from won join ${ctx.tables.instances} i on i.instance_id = won.instance_id ${pinsOfI(ctx, range)}`;
 }
 
 function lastEvents({ tables }: ProviderContext): SQL {
-  return sql`select 'event', h.instance_id, h.execution_id::text, h.event_id::text, h.event_data, null::text
+  return sql`${eventOfH}
     from won join ${tables.instances} i on i.instance_id = won.instance_id
     cross join lateral (
       select e.*, row_number() over (order by e.event_id desc) as n from (
@@ -67,7 +66,7 @@ function lastEvents({ tables }: ProviderContext): SQL {
 
 /** Histories whose first acknowledgement named no orchestration (P:MX-2). */
 function eventsWithoutRow({ tables }: ProviderContext): SQL {
-  return sql`select 'event', h.instance_id, h.execution_id::text, h.event_id::text, h.event_data, null::text
+  return sql`${eventOfH}
     from won join ${tables.history} h on h.instance_id = won.instance_id
     where not exists (select 1 from ${tables.instances} i where i.instance_id = won.instance_id)`;
 }

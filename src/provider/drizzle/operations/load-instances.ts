@@ -92,25 +92,29 @@ const value = (name: string) => sql.placeholder(name);
  */
 
 function instanceRows(ctx: ProviderContext, range: VersionRange | 'any'): SQL {
-  return sql`select 'instance' as kind, i.instance_id, i.current_execution_id::text as a, i.orchestration_name as b,
-      i.orchestration_version as c, ${versionFlag(range)} as d
-    from ${ctx.tables.instances} i ${pinsOfInstances(ctx, range)}
+  return sql`${instanceOfI(range)}
+    from ${ctx.tables.instances} i ${pinsOfI(ctx, range)}
     where i.instance_id = any(${value('instances')}::text[])`;
 }
 
-/** What {@link versionFlag} looks at, for the instances `i`. */
-export function pinsOfInstances({ tables }: ProviderContext, range: VersionRange | 'any'): SQL {
+/** Selects the row of the instance `i`, and whether its pin is within the range, over {@link pinsOfI}. */
+export function instanceOfI(range: VersionRange | 'any'): SQL {
+  const isWithin = range === 'any' ? sql`'t'` : sql`case when ${isWithinRange()} then 't' else 'f' end`;
+  return sql`select 'instance' as kind, i.instance_id, i.current_execution_id::text as a, i.orchestration_name as b,
+      i.orchestration_version as c, ${isWithin} as d`;
+}
+
+/** Joins the pinned version of the instance `i`, where it matters. */
+export function pinsOfI({ tables }: ProviderContext, range: VersionRange | 'any'): SQL {
   if (range === 'any') return sql``;
   return sql`left join ${tables.executions} e on e.instance_id = i.instance_id and e.execution_id = i.current_execution_id`;
 }
 
-/** Whether the pinned version is within the range, in one letter. */
-export function versionFlag(range: VersionRange | 'any'): SQL {
-  return range === 'any' ? sql`'t'` : sql`case when ${isWithinRange()} then 't' else 'f' end`;
-}
+/** Selects the event `h`. */
+export const eventOfH = sql`select 'event', h.instance_id, h.execution_id::text, h.event_id::text, h.event_data, null::text`;
 
 function currentEvents({ tables }: ProviderContext, ids: string): SQL {
-  return sql`select 'event', h.instance_id, h.execution_id::text, h.event_id::text, h.event_data, null::text
+  return sql`${eventOfH}
     from ${tables.instances} i
     join ${tables.history} h on h.instance_id = i.instance_id and h.execution_id = i.current_execution_id
     where i.instance_id = any(${value(ids)}::text[])`;
@@ -119,7 +123,7 @@ function currentEvents({ tables }: ProviderContext, ids: string): SQL {
 /** Histories whose first acknowledgement named no orchestration (P:MX-2). */
 function eventsWithoutRow({ tables }: ProviderContext): SQL {
   const ids = value('instances');
-  return sql`select 'event', h.instance_id, h.execution_id::text, h.event_id::text, h.event_data, null::text
+  return sql`${eventOfH}
     from unnest(${ids}::text[]) as u(instance_id)
     join ${tables.history} h on h.instance_id = u.instance_id
     where u.instance_id not in
@@ -128,7 +132,7 @@ function eventsWithoutRow({ tables }: ProviderContext): SQL {
 
 /** From the held event on; everything, if the instance has gone on to another execution. */
 function heldEvents({ tables }: ProviderContext): SQL {
-  return sql`select 'event', h.instance_id, h.execution_id::text, h.event_id::text, h.event_data, null::text
+  return sql`${eventOfH}
     from unnest(${value('held')}::text[], ${value('heldExecutions')}::bigint[], ${value('heldEvents')}::bigint[])
       as u(instance_id, execution_id, event_id)
     join ${tables.instances} i on i.instance_id = u.instance_id

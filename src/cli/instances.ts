@@ -1,6 +1,7 @@
 import type { InstanceInfo } from '../provider/admin.js';
 import type { InstancePageQuery, InstanceSummary } from '../provider/instance-pages.js';
 import { CliError, ExitCode } from './exit-codes.js';
+import type { Printer } from './output/printer.js';
 import type { PendingStart } from './pending-start.js';
 import type { Store } from './store.js';
 
@@ -63,9 +64,9 @@ export async function requireReachable(store: Store, instanceId: string): Promis
   return known;
 }
 
-/** What to tell of an instance that was spoken to before it began. */
-export function notBegunNote(known: Known): string | undefined {
-  return 'pending' in known ? `it has not begun: ${known.pending.reason}` : undefined;
+/** Tells of an instance that has not begun what its start waits for; of any other, nothing. */
+export function noteIfNotBegun(print: Printer, known: Known): void {
+  if ('pending' in known) print.note(print.colors.dim(`it has not begun: ${known.pending.reason}`));
 }
 
 /** An execution that must exist. @throws CliError naming those that do */

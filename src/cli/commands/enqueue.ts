@@ -15,12 +15,11 @@ export const enqueueCommand: DefineCommand = (program, act) => {
 async function enqueue(ctx: CliContext, id: string, queue: string, messageText: string | undefined): Promise<void> {
   const message = await payload('the message', messageText, ctx.io);
   const store = await ctx.open();
-  const { notBegunNote, requireReachable } = await import('../instances.js');
+  const { noteIfNotBegun, requireReachable } = await import('../instances.js');
   const known = await requireReachable(store, id);
   await store.client.enqueueEvent(id, queue, message);
   ctx.print.answer({ instanceId: id, enqueued: queue }, () => {
     ctx.print.line(`enqueued into ${queue}`);
-    const note = notBegunNote(known);
-    if (note !== undefined) ctx.print.note(ctx.print.colors.dim(note));
+    noteIfNotBegun(ctx.print, known);
   });
 }

@@ -15,12 +15,11 @@ export const raiseCommand: DefineCommand = (program, act) => {
 async function raise(ctx: CliContext, id: string, event: string, dataText: string | undefined): Promise<void> {
   const data = await payload('the data', dataText, ctx.io);
   const store = await ctx.open();
-  const { notBegunNote, requireReachable } = await import('../instances.js');
+  const { noteIfNotBegun, requireReachable } = await import('../instances.js');
   const known = await requireReachable(store, id);
   await store.client.raiseEvent(id, event, data);
   ctx.print.answer({ instanceId: id, raised: event }, () => {
     ctx.print.line(`raised ${event}`);
-    const note = notBegunNote(known);
-    if (note !== undefined) ctx.print.note(ctx.print.colors.dim(note));
+    noteIfNotBegun(ctx.print, known);
   });
 }

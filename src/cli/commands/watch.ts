@@ -28,9 +28,8 @@ export const watchCommand: DefineCommand = (program, act) => {
 /** Also what `start --wait` ends with. */
 export async function watch(ctx: CliContext, id: string, options: WatchOptions): Promise<ExitCode> {
   const store = await ctx.open();
-  const { notBegunNote, requireKnown } = await import('../instances.js');
-  const note = notBegunNote(await requireKnown(store, id));
-  if (note !== undefined) ctx.print.note(ctx.print.colors.dim(note));
+  const { noteIfNotBegun, requireKnown } = await import('../instances.js');
+  noteIfNotBegun(ctx.print, await requireKnown(store, id));
   return follow(ctx, store, id, options);
 }
 

@@ -7,6 +7,7 @@ import { capabilityFiltering } from './capability-filtering.suite.js';
 import type { CheckGroup } from './check.js';
 import { customStatus } from './custom-status.suite.js';
 import { deletion } from './deletion.suite.js';
+import { directTurns } from './direct-turns.suite.js';
 import { errorHandling } from './error-handling.suite.js';
 import { heldHistory } from './held-history.suite.js';
 import { instanceCreation } from './instance-creation.suite.js';
@@ -63,6 +64,7 @@ export const conformanceGroups: readonly CheckGroup[] = [
   transactions,
   wakeUps,
   ownWork,
+  directTurns,
   interoperation,
 ];
 

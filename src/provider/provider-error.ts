@@ -89,5 +89,6 @@ export const errorTexts = {
   workItemNotFound: 'Worker queue item not found or already processed',
   abandonedWorkItemNotFound: 'Invalid lock token or already acked',
   eventIdMissing: 'event_id must be set by runtime',
+  directTurnRefused: 'The instance is not free, or not where the turn began',
   invalidCompletion: 'Invalid completion work item type',
 } as const;

@@ -133,6 +133,18 @@ export interface WorkerLocks {
   readonly tokens: readonly (string | null)[];
 }
 
+/**
+ * What a turn consumed that was run without a fetch: outcomes of activities that its process had
+ * locked, as if they had been acknowledged and their instance fetched, with them alone, right
+ * before the acknowledgement of the turn.
+ */
+export interface DirectTurn {
+  /** Lock tokens of the activities; at least one. */
+  readonly workTokens: readonly string[];
+  /** Where the turn went on: the last event of the execution, which is the current one. */
+  readonly lastEventId: number;
+}
+
 /** Everything that one turn decided. */
 export interface AckOrchestrationItem extends OrchestrationLock {
   readonly executionId: number;
@@ -143,6 +155,13 @@ export interface AckOrchestrationItem extends OrchestrationLock {
   readonly orchestratorItems: readonly WorkItem[];
   readonly metadata: ExecutionMetadata;
   readonly cancelledActivities: readonly ActivityRef[];
+  /**
+   * Present: the turn holds no lock, and its token names nothing that is stored. Only for a provider
+   * that {@link Provider.takesDirectTurns}. Refused as a lost lock is, with nothing done, when
+   * the instance is not where the turn began, somebody else has it, it has other messages
+   * that are due, or one of the activities is not the caller's any more.
+   */
+  readonly direct?: DirectTurn | undefined;
 }
 
 /** How to give something back. */
@@ -209,6 +228,8 @@ export interface Provider {
   nowMs(): Ms;
   /** Whether acknowledgements honour {@link AckOrchestrationItem.workerLocks}. Absent: no. */
   readonly locksOwnWork?: boolean | undefined;
+  /** Whether acknowledgements take {@link AckOrchestrationItem.direct} turns. Absent: no. */
+  readonly takesDirectTurns?: boolean | undefined;
 
   /** Locks up to `limit` ready instances, oldest first, and returns them with their messages and history. */
   fetchOrchestrationItems(params: FetchOrchestrationItems): Promise<FetchedOrchestrationItems>;

@@ -4,6 +4,7 @@ import { errorTexts, type ProviderError } from '../provider/provider-error.js';
 import type { WorkItem } from '../wire/work-item.js';
 import type { ActivityRow } from './activity-run.js';
 import type { RuntimeCore } from './core.js';
+import type { ActivityOutcome, DirectEnd } from './direct-turns.js';
 import { failedWith } from './failed-batch.js';
 import type { SettledActivity } from './transactional-run.js';
 
@@ -17,12 +18,16 @@ export interface ActivityEffects {
   /** A row that was given back can be fetched from this moment of the provider's clock on. */
   becomesVisible(atMs: number): void;
   released(activity: ActivityRow): void;
+  /** Whether the instance goes on with this outcome at once; it is settled by that turn then. */
+  goOn(outcome: ActivityOutcome): boolean;
 }
 
 /** Acknowledges activities and gives rows back, in batches (runtime.md 1.6 steps 7 and 8). */
 export class ActivitySettlement {
   private readonly acks: NaturalBatcher<WorkItemLock & { readonly completion?: WorkItem | undefined }, Result>;
   private readonly abandons: NaturalBatcher<WorkItemLock & Abandon, Result>;
+  /** Outcomes that turns are about to settle. */
+  private direct = 0;
 
   constructor(
     private readonly core: RuntimeCore,
@@ -43,18 +48,25 @@ export class ActivitySettlement {
 
   /** Acknowledgements that wait or are in flight. */
   get pending(): number {
-    return this.acks.pending + this.abandons.pending;
+    return this.acks.pending + this.abandons.pending + this.direct;
   }
 
-  /** Resolves when nothing waits and nothing is in flight. */
-  async idle(): Promise<void> {
-    while (this.pending > 0) await Promise.all([this.acks.idle(), this.abandons.idle()]);
-  }
-
-  /** Removes the row and enqueues the outcome; `counted` runs when that is committed. */
+  /** Removes the row and hands the outcome to its instance; `counted` runs when that is committed. */
   complete(activity: ActivityRow, completion: WorkItem, counted: () => void): void {
-    const { instance, lockToken } = activity.row;
     activity.state = 'settling';
+    const settle = (end: DirectEnd) => {
+      this.direct -= 1;
+      if (end === 'refused') return this.enqueue(activity, completion, counted);
+      if (end === 'committed') counted();
+      this.effects.released(activity);
+    };
+    if (this.effects.goOn({ row: activity.row, completion, settle })) this.direct += 1;
+    else this.enqueue(activity, completion, counted);
+  }
+
+  /** Removes the row and enqueues the outcome. */
+  private enqueue(activity: ActivityRow, completion: WorkItem, counted: () => void): void {
+    const { instance, lockToken } = activity.row;
     this.acks.submit({ instance, lockToken, completion }, (result) => {
       if (!result.ok) return this.ackFailed(activity, result.error);
       counted();

@@ -5,6 +5,7 @@ import type { QueueName } from '../provider/provider.js';
 import { systemActivity } from './activity-handler.js';
 import { RunningActivity } from './activity-run.js';
 import type { RuntimeCore } from './core.js';
+import { DirectTurns } from './direct-turns.js';
 import { DispatcherLoop } from './dispatcher-loop.js';
 import { NamesOfInstances } from './execution-names.js';
 import { pollGauges } from './gauges.js';
@@ -92,6 +93,12 @@ export class RunningRuntime {
       isolation,
       () => this.orchestrationLoop.wakeUpCount,
     );
+    const direct = new DirectTurns(core, {
+      cache: this.cache,
+      isolation,
+      takesTurns: () => this.runsOrchestrations && this.loops.length > 0,
+      run: (turn) => this.processor.runDirect(turn),
+    });
     this.activities = new WorkerDispatcher(core, {
       keeper: this.locks.activities,
       isolation,
@@ -102,6 +109,7 @@ export class RunningRuntime {
       systemActivities: new Map([...systemActivities(provider)].map(([name, run]) => [name, systemActivity(run)])),
       effects: {
         becomesVisible: (atMs) => this.probe.noteTimer(atMs, 'worker'),
+        goOn: (outcome) => direct.offer(outcome),
         roomFreed: () => this.workerLoop.roomFreed(),
         lookAgain: () => this.workerLoop.wake(),
         isQueueEmpty: () => this.runsActivities && this.workerLoop.foundNothingMore,

@@ -1,12 +1,13 @@
-import type { AckOrchestrationItem, LockedOrchestrationItem } from '../provider/provider.js';
+import type { AckOrchestrationItem, DirectTurn, LockedOrchestrationItem } from '../provider/provider.js';
 import type { WorkItem } from '../wire/work-item.js';
 import type { TurnOutcome } from './replay/turn.js';
 
-/** Commits what a turn decided, and `extraItems` with it. */
+/** Commits what a turn decided, and `extraItems` with it; `direct` for one that was not fetched. */
 export function turnAck(
   { instance, lockToken }: LockedOrchestrationItem,
   turn: TurnOutcome,
   extraItems: readonly WorkItem[] = [],
+  direct?: DirectTurn,
 ): AckOrchestrationItem {
   return {
     instance,
@@ -17,6 +18,7 @@ export function turnAck(
     orchestratorItems: extraItems.length > 0 ? [...turn.orchestratorItems, ...extraItems] : turn.orchestratorItems,
     metadata: turn.metadata,
     cancelledActivities: turn.cancelledActivities,
+    ...(direct && { direct }),
   };
 }
 

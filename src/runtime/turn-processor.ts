@@ -4,6 +4,7 @@ import type { LockHolder } from '../provider/lock-thread.js';
 import type { LockedOrchestrationItem, OrchestrationLock } from '../provider/provider.js';
 import type { ObservedTurn, TurnFacts } from '../provider/telemetry.js';
 import type { RuntimeCore } from './core.js';
+import type { DirectRun } from './direct-turns.js';
 import { unregisteredDelayMs } from './fetch-errors.js';
 import type { Isolation, Suspect } from './isolation.js';
 import { type MessageBatch, readBatch } from './replay/batch.js';
@@ -44,6 +45,7 @@ export interface FetchMark {
 /** Takes fetched items through their turns: loads, plans, runs and settles them (runtime.md 1.4, 1.9). */
 export class TurnProcessor {
   private heldCount = 0;
+  private directCount = 0;
   private readonly runner: TurnRunner;
   private readonly settlement: TurnSettlement;
   /** Turns whose driver has not answered yet, and instances that are kept for a moment. */
@@ -63,12 +65,12 @@ export class TurnProcessor {
     this.settlement = new TurnSettlement(core, cache, { ...effects, released: (held) => this.release(held) });
   }
 
-  /** Items that this process holds: not begun, running, or waiting for their acknowledgement. */
+  /** Fetched items that this process holds: not begun, running, or waiting for their acknowledgement. */
   get held(): number {
-    return this.heldCount;
+    return this.heldCount - this.directCount;
   }
 
-  /** Of them, those beside the suspect. */
+  /** All turns but the suspect's. */
   get othersHeld(): number {
     return this.heldCount - (this.suspect ? 1 : 0);
   }
@@ -101,6 +103,15 @@ export class TurnProcessor {
     }
     if (loading.length > 0) await Promise.all(loading);
     if (suspects.length > 0) await this.runAlone(suspects);
+  }
+
+  /** Runs a turn that was not fetched. It needs no load, and is never a suspect. */
+  runDirect(direct: DirectRun): void {
+    this.heldCount += 1;
+    this.directCount += 1;
+    const { item, entry } = direct;
+    const loaded = { kind: 'warm', item, batch: readBatch(item.messages), entry } as const;
+    this.run({ held: { item, wakeUps: Infinity, direct }, loaded, plan: { kind: 'warm', entry, extraItems: [] } });
   }
 
   /** Gives items back that were fetched too late to be run. */
@@ -260,7 +271,8 @@ export class TurnProcessor {
   }
 
   private release(held: HeldItem): void {
-    this.keeper.release(held.item);
+    if (held.direct) this.directCount -= 1;
+    else this.keeper.release(held.item);
     this.heldCount -= 1;
     if (this.suspect?.held === held) this.isolation.ended(this.suspect);
     else this.isolation.check();

@@ -3,6 +3,7 @@ import type {
   Abandon,
   AckOrchestrationItem,
   ActivityRef,
+  DirectTurn,
   LockedOrchestrationItem,
   OrchestrationLock,
   Result,
@@ -14,6 +15,7 @@ import type { ObservedTurn } from '../provider/telemetry.js';
 import type { ErrorDetails } from '../wire/error-details.js';
 import type { WorkItem } from '../wire/work-item.js';
 import type { RuntimeCore } from './core.js';
+import type { DirectEnd, DirectRun } from './direct-turns.js';
 import type { OwnClaim } from './own-work.js';
 import { failedWith } from './failed-batch.js';
 import { countFailure, countTurn } from './metrics.js';
@@ -50,6 +52,8 @@ export interface HeldItem {
   readonly item: LockedOrchestrationItem;
   /** Wake-ups that the dispatcher had seen before it fetched the item. */
   readonly wakeUps: number;
+  /** It was not fetched, and is not locked: where the turn began, and whom to tell of its end. */
+  readonly direct?: DirectRun | undefined;
 }
 
 /** Commits turns and gives items back, in batches, and reacts to what becomes of it (runtime.md 1.10). */
@@ -77,7 +81,7 @@ export class TurnSettlement {
 
   /** Commits a turn; on success the live execution is kept for the next one. */
   commit(held: HeldItem, plan: RunnablePlan, ran: RanTurn, observed?: ObservedTurn): void {
-    const decidedAck = turnAck(held.item, ran.turn, plan.extraItems);
+    const decidedAck = turnAck(held.item, ran.turn, plan.extraItems, directOf(held));
     const stamped = observed ? observed.stamp(decidedAck) : decidedAck;
     const own = this.effects.ownWork(stamped);
     const ack = own ? { ...stamped, workerLocks: own.locks } : stamped;
@@ -87,6 +91,7 @@ export class TurnSettlement {
       observed?.end(result.ok ? ran.turn.result.kind : 'refused', result.ok ? undefined : result.error);
       if (!result.ok) {
         own?.failed(result.error.outcome !== 'unknown');
+        if (held.direct) return this.directFailed(held, held.direct, result.error);
         return this.ackFailed(held, result.error, plan);
       }
       this.keepWarm(held.item.instance, plan, ran);
@@ -97,6 +102,7 @@ export class TurnSettlement {
       own?.committed();
       this.noteTimers(ack.orchestratorItems);
       this.effects.released(held);
+      held.direct?.ended('committed');
     });
   }
 
@@ -115,6 +121,7 @@ export class TurnSettlement {
   }
 
   abandon(held: HeldItem, abandon: Abandon): void {
+    if (held.direct) return this.endDirect(held, held.direct, 'refused');
     const { instance, lockToken } = held.item;
     this.abandons.submit({ instance, lockToken, ...abandon }, (result) => {
       if (!result.ok) this.core.logger.warn({ instance, error: result.error }, 'giving back an instance failed');
@@ -132,6 +139,22 @@ export class TurnSettlement {
       parent: plan.kind === 'warm' ? plan.entry.parent : plan.parent,
       ...namesOf(plan),
     });
+  }
+
+  /** Whatever was wrong, the outcomes of its activities go the ordinary way, and with them the turn. */
+  private directFailed(held: HeldItem, direct: DirectRun, error: ProviderError): void {
+    const { instance } = held.item;
+    const isUnknown = error.outcome === 'unknown';
+    if (isUnknown || error.reason !== errorTexts.directTurnRefused) {
+      this.core.metrics.providerErrors += 1;
+      this.core.logger.warn({ instance, error }, 'the acknowledgement of a direct turn failed');
+    } else this.core.logger.debug({ instance }, 'a direct turn was refused: something else came first');
+    this.endDirect(held, direct, isUnknown ? 'unknown' : 'refused');
+  }
+
+  private endDirect(held: HeldItem, direct: DirectRun, end: DirectEnd): void {
+    this.effects.released(held);
+    direct.ended(end);
   }
 
   private ackFailed(held: HeldItem, error: ProviderError, plan?: RunnablePlan): void {
@@ -185,6 +208,10 @@ export class TurnSettlement {
   private noteTimers(items: readonly WorkItem[]): void {
     for (const item of items) if (item.kind === 'TimerFired') this.effects.becomesVisible(item.fireAtMs);
   }
+}
+
+function directOf({ direct }: HeldItem): DirectTurn | undefined {
+  return direct && { workTokens: direct.workTokens, lastEventId: direct.lastEventId };
 }
 
 function namesOf(plan: RunnablePlan): { readonly name: string; readonly version: string } {

@@ -35,7 +35,7 @@ export interface WorkerParts extends Pick<ActivityRunnerParts, 'names' | 'client
   readonly keeper: LockHolder<WorkItemLock>;
   readonly isolation: Isolation;
   readonly systemActivities: ReadonlyMap<string, ActivityHandler>;
-  readonly effects: Pick<ActivityEffects, 'becomesVisible'> & {
+  readonly effects: Pick<ActivityEffects, 'becomesVisible' | 'goOn'> & {
     /** There may be room for more rows. */
     roomFreed(): void;
     /** Rows that the last look had to leave may be taken now. */

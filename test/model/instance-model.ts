@@ -34,12 +34,15 @@ export interface InstanceState {
   readonly messages: readonly ModelMessage[];
   /** `null`: it holds nothing, as far as it knows. */
   readonly workers: readonly (ModelWorker | null)[];
+  /** Committed turns, where direct turns are part of it: they go on from a history without any. */
+  readonly turns?: number | undefined;
   /** Something that must never happen, and did. */
   readonly broken?: string | undefined;
 }
 
 export type InstanceAction =
   | { readonly do: 'fetch' | 'ack' | 'renew' | 'abandon' | 'crash'; readonly worker: number }
+  | { readonly do: 'direct'; readonly activity: number }
   | { readonly do: 'send'; readonly message: number }
   | { readonly do: 'time' };
 
@@ -89,6 +92,8 @@ export function applyInstanceAction(
         state: { ...state, messages: replaced(state.messages, action.message, { is: 'waiting' }) },
         answer: 'sent',
       };
+    case 'direct':
+      return direct(state);
     case 'time':
       return { state: later(state), answer: 'passed' };
     case 'crash':
@@ -145,7 +150,18 @@ function ack(state: InstanceState, worker: number, sabotage: Sabotage | undefine
     ),
     ...(broken === undefined ? {} : { broken }),
   };
-  return { state: after, answer: 'ok' };
+  return { state: withTurn(after), answer: 'ok' };
+}
+
+/** A turn that was not fetched, of a worker that has seen no turn of this state and holds an activity. */
+function direct(state: InstanceState) {
+  const isFree = state.lock === null && state.messages.every(({ is }) => is !== 'waiting');
+  if (!isFree || state.turns !== 0) return { state, answer: 'refused' };
+  return { state: withTurn(state), answer: 'ok' };
+}
+
+function withTurn(state: InstanceState): InstanceState {
+  return state.turns === undefined ? state : { ...state, turns: state.turns + 1 };
 }
 
 function renew(state: InstanceState, worker: number, sabotage: Sabotage | undefined) {

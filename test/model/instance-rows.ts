@@ -1,13 +1,14 @@
 import type pg from 'pg';
 import type { FakeClock } from '../../src/base/clock.js';
-import { event, externalRaised, startedEvent } from '../../src/conformance/records.js';
+import { activityItem, event, externalRaised, startedEvent } from '../../src/conformance/records.js';
+import { ackOf } from '../../src/conformance/trial.js';
 import { abandonOrchestrationItems } from '../../src/provider/drizzle/operations/abandon-orchestration-items.js';
 import { ackOrchestrationItems } from '../../src/provider/drizzle/operations/ack-orchestration-items.js';
 import { enqueueForOrchestrator } from '../../src/provider/drizzle/operations/enqueue-for-orchestrator.js';
 import { fetchOrchestrationItems } from '../../src/provider/drizzle/operations/fetch-orchestration-items.js';
 import { renewOrchestrationItemLocks } from '../../src/provider/drizzle/operations/renew-orchestration-item-locks.js';
 import type { ProviderContext } from '../../src/provider/drizzle/context.js';
-import type { Result } from '../../src/provider/provider.js';
+import type { AckOrchestrationItem, Result } from '../../src/provider/provider.js';
 import { encodeEvent } from '../../src/wire/event.js';
 import { encodeWorkItem } from '../../src/wire/work-item.js';
 import { type InstanceAction, type InstanceState, LOCK_UNITS, type Owner } from './instance-model.js';
@@ -46,7 +47,7 @@ export class InstanceRows {
     const at = `to_timestamp(${now - 60_000} / 1000.0)`;
     const until = (left: number) => now + left * UNIT_MS;
     const statements = [
-      ...['instance_locks', 'orchestrator_queue', 'instances', 'executions', 'history'].map(
+      ...['instance_locks', 'orchestrator_queue', 'worker_queue', 'instances', 'executions', 'history'].map(
         (table) => `delete from ${schema}.${table}`,
       ),
       // Equal runs have equal row ids.
@@ -59,6 +60,11 @@ export class InstanceRows {
           ? `insert into ${schema}.orchestrator_queue (instance_id, work_item, visible_at, created_at, lock_token, locked_until)
              values ('${INSTANCE}', '${encodeWorkItem(message(index))}', ${at}, ${at}, ${by === undefined ? 'null, null' : `'${tokenOf(by)}', ${until(left)}`})`
           : [],
+      ),
+      ...(state.turns === undefined ? [] : ACTIVITIES).map(
+        (id) =>
+          `insert into ${schema}.worker_queue (work_item, visible_at, created_at, lock_token, locked_until, instance_id, execution_id, activity_id)
+           values ('${encodeWorkItem(activityItem(INSTANCE, id))}', ${at}, ${at}, '${workToken(id)}', ${until(LOCK_UNITS)}, '${INSTANCE}', 1, ${id})`,
       ),
       ...(state.lock
         ? [
@@ -89,21 +95,14 @@ export class InstanceRows {
         this.tokens.set(item.lockToken, action.worker);
         return `messages ${item.messages.map((sent) => (sent.kind === 'ExternalRaised' ? sent.data : '?')).join()}`;
       }
-      case 'ack': {
-        const eventId = 100 + this.commits++;
-        return answerOf(
-          await ackOrchestrationItems(ctx, [
-            {
-              ...this.lockOf(action.worker),
-              executionId: 1,
-              historyDelta: [event(INSTANCE, eventId, { kind: 'CustomStatusUpdated', status: `${action.worker}` })],
-              workerItems: [],
-              orchestratorItems: [],
-              metadata: {},
-              cancelledActivities: [],
-            },
-          ]),
-        );
+      case 'ack':
+        return answerOf(await ackOrchestrationItems(ctx, [this.turnOf(this.lockOf(action.worker), action.worker)]));
+      case 'direct': {
+        const { activity } = action;
+        const turn = this.turnOf({ instance: INSTANCE, lockToken: 'direct' }, activity);
+        const direct = { workTokens: [workToken(activity)], lastEventId: 1 };
+        const answer = answerOf(await ackOrchestrationItems(ctx, [{ ...turn, direct }]));
+        return answer === 'ok' ? 'ok' : 'refused';
       }
       case 'renew':
         return answerOf(await renewOrchestrationItemLocks(ctx, [{ ...this.lockOf(action.worker), extendMs: LOCK_MS }]));
@@ -148,10 +147,24 @@ export class InstanceRows {
     return rows[0]?.n ?? 0;
   }
 
+  private turnOf(lock: { readonly instance: string; readonly lockToken: string }, status: number): AckOrchestrationItem {
+    const eventId = 100 + this.commits++;
+    return ackOf(lock, {
+      historyDelta: [event(INSTANCE, eventId, { kind: 'CustomStatusUpdated', status: `${status}` })],
+    });
+  }
+
   private lockOf(worker: number): { readonly instance: string; readonly lockToken: string } {
     const mine = [...this.tokens].filter(([, owner]) => owner === worker).map(([token]) => token);
     return { instance: INSTANCE, lockToken: mine.at(-1) ?? tokenOf(worker) };
   }
+}
+
+/** Activities that whoever runs a direct turn holds. */
+const ACTIVITIES = [2, 3];
+
+function workToken(activity: number): string {
+  return `lock_work:${activity}`;
 }
 
 function message(index: number) {

@@ -5,6 +5,7 @@ import type { DuroxideTables, OwnTables } from '../../schema/tables.js';
 import type { Beside } from './beside.js';
 import type { Driver } from './executor.js';
 import type { HeldConnection } from './held-connection.js';
+import type { Notice } from './notice.js';
 import type { StoreIdentity } from './store-identity.js';
 import type { Compilable, DecodeRow, Statement } from './statement.js';
 
@@ -35,6 +36,8 @@ export interface ProviderContext {
   statement<Row>(key: string, build: () => Compilable, decode: DecodeRow<Row>): Statement<Row>;
   /** An orchestrator or worker row became due now and this process may not take it, or start queues changed: tells other processes. */
   wake(about: 'orchestrator' | 'worker' | 'startQueues'): void;
+  /** A notification for the transaction that is about to make an orchestrator row due; `undefined`: {@link wake} afterwards. */
+  notice(): Notice | undefined;
   /** Whether the tables of start queues are there, by what is known; messages look at them only then. */
   readonly startQueues: { present: boolean };
 }

@@ -26,6 +26,7 @@ export interface ContextOptions {
   /** @defaultValue `10` */
   readonly quarantineAttempts?: number | undefined;
   readonly wake?: ProviderContext['wake'] | undefined;
+  readonly notice?: ProviderContext['notice'] | undefined;
 }
 
 /**
@@ -56,6 +57,7 @@ export function createContext(driver: Driver, options: ContextOptions = {}): Pro
       return statement as Statement<Row>;
     },
     wake: options.wake ?? (() => {}),
+    notice: options.notice ?? (() => undefined),
     startQueues: { present: false },
   };
 }

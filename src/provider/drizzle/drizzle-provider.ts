@@ -20,6 +20,7 @@ import type {
   Provider,
   QueueName,
   Renewal,
+  Result,
   TransactionScope,
   WorkItemLock,
 } from '../provider.js';
@@ -34,12 +35,13 @@ import { Endings } from './endings.js';
 import { startLockThread } from './lock-thread/start-lock-thread.js';
 import { type MigrateOptions, type MigrationReport, migrateSchema } from './migrate/index.js';
 import { openProvider, type ProviderParts } from './open-provider.js';
+import type { Notice } from './notice.js';
 import { abandonOrchestrationItems } from './operations/abandon-orchestration-items.js';
 import { abandonWorkItems } from './operations/abandon-work-items.js';
 import { ackOrchestrationItems } from './operations/ack-orchestration-items.js';
 import { ackWorkItems } from './operations/ack-work-items.js';
 import { due } from './operations/due.js';
-import { hasEnded } from './operations/end-states.js';
+import { hasEnded, type TellingEnds } from './operations/end-states.js';
 import { enqueueForOrchestrator } from './operations/enqueue-for-orchestrator.js';
 import { enqueueForWorker } from './operations/enqueue-for-worker.js';
 import { enqueueStartIfAbsent } from './operations/enqueue-start-if-absent.js';
@@ -72,6 +74,7 @@ export interface EmbeddedOptions extends DrizzleProviderOptions {
  */
 export class DrizzleProvider implements Provider {
   readonly locksOwnWork: boolean = true;
+  readonly takesDirectTurns: boolean;
   protected readonly ctx: ProviderContext;
   private readonly admin: ProviderAdmin;
   private readonly endings: Endings;
@@ -86,8 +89,9 @@ export class DrizzleProvider implements Provider {
     this.admin = this.announcing(new DrizzleProviderAdmin(parts.ctx));
     this.endings = new Endings(parts.ctx.logger);
     this.scheduleStore = new DrizzleScheduleStore(parts.ctx, parts.notifications);
-    // pg-mem knows none of the locks that they are made of.
+    // pg-mem knows none of the locks that both are made of.
     const hasLocks = parts.ctx.driver.kind !== 'pg-mem';
+    this.takesDirectTurns = hasLocks;
     this.startQueueStore = hasLocks ? new DrizzleStartQueueStore(parts.ctx, parts.notifications) : undefined;
     const scopeOf = (tx: unknown) => this.scopeOf(tx, { acksSilently: true });
     this.transactions = new DrizzleActivityTransactions({ ctx: parts.ctx, db: parts.db, scopeOf });
@@ -138,21 +142,32 @@ export class DrizzleProvider implements Provider {
 
   async ackOrchestrationItems(turns: readonly AckOrchestrationItem[]) {
     const states: InstanceState[] = [];
-    const results = await this.ackTurns(turns, this.endings.wantsStates ? (ended) => states.push(...ended) : undefined);
-    const ended = turns.filter((turn, index) => results[index]?.ok === true && hasEnded(turn)).map(({ instance }) => instance);
-    if (ended.length > 0) {
-      this.endings.tell(ended, states);
-      this.parts.notifications.ends.ended(ended);
+    const notice = this.noticeOfEnd(turns);
+    try {
+      const results = await this.ackTurns(turns, {
+        ended: this.endings.wantsStates ? (ended) => states.push(...ended) : undefined,
+        notice,
+      });
+      const ended = turns.filter((turn, index) => results[index]?.ok === true && hasEnded(turn)).map(({ instance }) => instance);
+      if (ended.length > 0) {
+        this.endings.tell(ended, states);
+        if (!notice?.isUsed) this.parts.notifications.ends.ended(ended);
+      }
+      return results;
+    } finally {
+      notice?.release();
     }
-    return results;
   }
 
-  /**
-   * The acknowledgement itself, without telling this process who ended.
-   * @param ended is given how instances ended, after the commit, where the store can tell
-   */
-  protected ackTurns(turns: readonly AckOrchestrationItem[], ended?: (states: readonly InstanceState[]) => void) {
-    return ackOrchestrationItems(this.ctx, turns, ended);
+  /** Where they end in numbers, one notification afterwards tells of all of them. */
+  private noticeOfEnd([turn, second]: readonly AckOrchestrationItem[]): Notice | undefined {
+    if (!turn || second || !hasEnded(turn) || this.ctx.driver.sendsBatches !== true) return undefined;
+    return this.parts.notifications.ends.notice(turn.instance);
+  }
+
+  /** The acknowledgement itself, without telling who ended beyond what travels with it, where the store can. */
+  protected ackTurns(turns: readonly AckOrchestrationItem[], telling: TellingEnds): Promise<Result[]> {
+    return ackOrchestrationItems(this.ctx, turns, telling);
   }
 
   abandonOrchestrationItems(elements: readonly (OrchestrationLock & Abandon)[]) {

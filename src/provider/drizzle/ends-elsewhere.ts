@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { fnv1a32 } from '../../base/fnv1a.js';
 import type { Logger } from '../../base/logger.js';
 import type { EndElsewhereListener, Ms } from '../provider.js';
+import { Notice } from './notice.js';
 import { ThrottledSender } from './throttled-sender.js';
 
 /** The first letter says what it is; the sender follows, and of ends one hash for each instance. */
@@ -25,6 +26,7 @@ export interface EndsLine {
   hold(): () => void;
   /** Whether notifications arrive. */
   readonly isListening: boolean;
+  readonly channel: string;
   send(payload: string): Promise<unknown>;
 }
 
@@ -60,6 +62,16 @@ export class EndsElsewhere {
     const room = MAX_INSTANCES - this.untold.length;
     for (const instance of instances.slice(0, room)) this.untold.push(digitsOf(instance));
     this.ends.request();
+  }
+
+  /**
+   * As {@link ended}, for one instance that a transaction is about to end: what that transaction
+   * may send itself. `undefined`: nobody waits, or it is to be told afterwards.
+   */
+  notice(instance: string): Notice | undefined {
+    if (performance.now() > this.othersWaitUntilMs) return undefined;
+    const release = this.ends.claim();
+    return release && new Notice(this.line.channel, this.payloadOf([digitsOf(instance)]), release);
   }
 
   /** Somebody waits here. May call back for an instance that has not ended: hashes may be equal. */
@@ -123,7 +135,11 @@ export class EndsElsewhere {
     const digits = this.untold;
     this.untold = [];
     this.lastTold = digits.length;
-    return this.line.send(ENDED + this.origin + digits.join(''));
+    return this.line.send(this.payloadOf(digits));
+  }
+
+  private payloadOf(digits: readonly string[]): string {
+    return ENDED + this.origin + digits.join('');
   }
 
   private letGo(): void {

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'drizzle-orm';
 import { errorText } from '../../base/error-text.js';
 import type { Logger } from '../../base/logger.js';
 import { notifyChannel } from '../../schema/notify-channel.js';
 import type { Ms, QueueName } from '../provider.js';
 import { EndsElsewhere } from './ends-elsewhere.js';
 import type { Driver, Subscription } from './executor.js';
-import { compile, noRow } from './statement.js';
+import { Notice, notify } from './notice.js';
 import { ThrottledSender } from './throttled-sender.js';
 
 /** At most one notification per queue in so long: each costs a lock that all databases of the server share. */
@@ -27,8 +26,6 @@ const TOPICS: readonly Topic[] = ['schedules', 'startQueues'];
 export function payloadOf(about: QueueName | Topic): string {
   return { ...PAYLOADS, ...TOPIC_PAYLOADS }[about];
 }
-
-const notify = compile(sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')})`, noRow);
 
 /**
  * Told that a queue may have work: "look", never "one item". `true` says that this
@@ -52,7 +49,8 @@ export interface NotificationsOptions {
  * lost is found by polling.
  */
 export class Notifications {
-  private readonly channel: string;
+  /** @internal */
+  readonly channel: string;
   private readonly listeners = new Set<WakeUpListener>();
   private readonly topicListeners: Readonly<Record<Topic, Set<() => void>>> = {
     schedules: new Set(),
@@ -96,6 +94,17 @@ export class Notifications {
   wake(queue: QueueName): void {
     const isTaken = this.tell(queue);
     if (!isTaken && this.options.enabled && !this.closed) this.senders[queue].request();
+  }
+
+  /**
+   * As {@link wake}, for a transaction that is about to make a row due: what it may send itself.
+   * `undefined`: {@link wake} is to be called afterwards, because this process may take the
+   * row, or has just told the others.
+   */
+  notice(queue: QueueName): Notice | undefined {
+    if (this.listeners.size > 0 || !this.options.enabled || this.closed) return undefined;
+    const release = this.senders[queue].claim();
+    return release && new Notice(this.channel, payloadOf(queue), release);
   }
 
   /** Listens from the first listener on, and until the last one goes. */

@@ -42,7 +42,9 @@ export async function openProvider(db: DrizzleDatabase, options: DrizzleProvider
   const clock = options.clock ?? ownClock(driver, logger, options);
   const wake: ProviderContext['wake'] = (about) =>
     about === 'startQueues' ? notifications.changed(about) : notifications.wake(about);
-  const ctx = createContext(driver, { ...options, schema, clock, logger, wake });
+  // Where statements travel one by one it would keep the transaction open for longer.
+  const notice = () => (driver.sendsBatches === true ? notifications.notice('orchestrator') : undefined);
+  const ctx = createContext(driver, { ...options, schema, clock, logger, wake, notice });
   const close = async () => {
     if (clock instanceof MeasuredClock) clock.close();
     await notifications.close();

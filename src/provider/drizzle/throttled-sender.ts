@@ -28,6 +28,17 @@ export class ThrottledSender {
     if (this.timer === undefined && !this.sending) this.start();
   }
 
+  /**
+   * Leave to send now by other means, where nothing was sent for an interval and nothing waits; the
+   * answer is called when that has ended.
+   */
+  claim(): (() => void) | undefined {
+    if (this.timer !== undefined || this.sending) return undefined;
+    let release: () => void = () => undefined;
+    this.throttle(new Promise((resolve) => (release = resolve)));
+    return release;
+  }
+
   /** Resolves when nothing is held back any more. */
   async flush(): Promise<void> {
     while (this.isRequested || this.sending) {
@@ -41,8 +52,13 @@ export class ThrottledSender {
   private start(): void {
     clearTimeout(this.timer);
     this.isRequested = false;
+    this.throttle(this.sendWithRetries());
+  }
+
+  /** Nothing else is sent until this has ended and the interval is over. */
+  private throttle(sending: Promise<void>): void {
     const startedAtMs = performance.now();
-    this.sending = this.sendWithRetries().finally(() => {
+    this.sending = sending.finally(() => {
       this.sending = undefined;
       const restMs = startedAtMs + this.intervalMs() - performance.now();
       this.timer = setTimeout(() => {

@@ -52,6 +52,8 @@ import { abandonWorkItems, ackWorkItems, renewWorkItemLocks } from './work-locks
 export class StoredFunctionProvider extends DrizzleProvider {
   /** Native's function stores work for whoever fetches it. */
   override readonly locksOwnWork = false;
+  /** Native's function acknowledges turns that were fetched. */
+  override readonly takesDirectTurns = false;
   private readonly functionAdmin: ProviderAdmin;
 
   protected constructor(parts: ProviderParts) {

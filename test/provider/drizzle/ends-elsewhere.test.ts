@@ -43,6 +43,7 @@ test('a client waits in one process for what ends in another, and need not poll'
 
 /** Processes on one line, which delivers to all, also to the sender. */
 class Line {
+  readonly channel = 'line';
   readonly sent: string[] = [];
   readonly processes: EndsElsewhere[] = [];
   held = 0;
@@ -102,6 +103,25 @@ describe('ends of instances in other processes', () => {
     expect(own).toEqual([]);
     waiting.ended(['x']);
     await waitFor('the other hears it', () => own.length === 1);
+  });
+
+  test('a lone end may travel with its transaction; what ends meanwhile is told afterwards', async () => {
+    const { line, worker, heard, wait } = processes();
+    expect(worker.notice('a')).toBeUndefined();
+    wait();
+    const notice = worker.notice('a');
+    expect(notice?.isUsed).toBe(false);
+    const { values } = notice!.step();
+    expect(notice?.isUsed).toBe(true);
+    expect(values['channel']).toBe('line');
+    expect(worker.notice('b')).toBeUndefined();
+    worker.ended(['b']);
+    expect(line.sent.filter((payload) => payload.startsWith('e'))).toEqual([]);
+    await line.send(values['payload'] as string);
+    expect(['a', 'b'].map((id) => heard[0]?.(id))).toEqual([true, false]);
+    notice?.release();
+    await waitFor('the other one is heard', () => heard.length === 2);
+    expect(heard[1]?.('b')).toBe(true);
   });
 
   test('however many end at once, the payload fits; those left out are found by polling', async () => {

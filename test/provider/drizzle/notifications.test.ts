@@ -1,17 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { PGlite } from '@electric-sql/pglite';
 import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
 import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
 import pg from 'pg';
 import postgres from 'postgres';
+import { DrizzleProvider } from '../../../src/provider/drizzle/drizzle-provider.js';
 import { type DrizzleDatabase, driverFor } from '../../../src/provider/drizzle/drivers/index.js';
 import type { Driver, ListenHandlers, Subscription } from '../../../src/provider/drizzle/executor.js';
 import { Notifications } from '../../../src/provider/drizzle/notifications.js';
 import type { QueueName } from '../../../src/provider/provider.js';
 import { notifyChannel } from '../../../src/schema/notify-channel.js';
 import { CuttingProxy } from '../../support/cutting-proxy.js';
-import { databaseUrl, uniqueSchema, withClient } from '../../support/database.js';
+import { databaseUrl, dropSchema, uniqueSchema, withClient } from '../../support/database.js';
 import { RecordingLogger, waitFor } from '../../support/waiting.js';
 
 /** What one process hears. */
@@ -150,6 +151,30 @@ describe('wake-ups', () => {
     expect(ears.heard).toEqual(['worker', 'worker']);
   });
 
+  test('a process that runs nothing may let its transaction tell; what it does meanwhile is not lost', async () => {
+    const schema = uniqueSchema('note');
+    const [here, there] = [openPg(schema), openPg(schema)];
+    const ears = await listening(here);
+    const notice = there.notifications.notice('orchestrator')!;
+    const { statement, values } = notice.step();
+    await there.driver.withTransaction((tx) => tx.runLast(statement, values));
+    await waitFor('the notification', () => ears.heard, (heard) => heard.length === 1);
+    expect(there.notifications.notice('orchestrator')).toBeUndefined();
+    there.notifications.wake('orchestrator');
+    notice.release();
+    await waitFor('the other one', () => ears.heard, (heard) => heard.length === 2);
+    expect(ears.heard).toEqual(['orchestrator', 'orchestrator']);
+  });
+
+  test('a process that may take the work itself, or tells nobody, has no notice', async () => {
+    const schema = uniqueSchema('note');
+    const silent = openPg(schema, { enabled: false });
+    expect(silent.notifications.notice('orchestrator')).toBeUndefined();
+    const { notifications } = openPg(schema);
+    hearing(notifications);
+    expect(notifications.notice('orchestrator')).toBeUndefined();
+  });
+
   test('closing sends what is held back', async () => {
     const schema = uniqueSchema('note');
     const [here, there] = [openPg(schema), openPg(schema)];
@@ -266,5 +291,23 @@ describe('PGlite', () => {
     await client.transaction((tx) => tx.query(notify));
     await waitFor('the notification', () => ears.heard, (heard) => heard.length > 0);
     expect(ears.heard).toEqual(['worker']);
+  });
+});
+
+describe('a message of a process that runs nothing', () => {
+  const start = { kind: 'StartOrchestration', orchestration: 'O', input: '1', version: null, parentInstance: null, parentId: null, executionId: 1 } as const;
+
+  test('is told by its own transaction when it is alone, and by one of its own with others', async () => {
+    const schema = uniqueSchema('note');
+    const provider = await DrizzleProvider.connect(databaseUrl(), { schema, logger: new RecordingLogger() });
+    closers.push(() => provider.close(), () => dropSchema(schema));
+    const ears = await listening(openPg(schema));
+    const sends = jest.spyOn(provider['parts'].notifications, 'send');
+    await provider.enqueueForOrchestrator([{ item: { ...start, instance: 'a' } }]);
+    await waitFor('it is heard', () => ears.heard, (heard) => heard.length === 1);
+    expect(sends).not.toHaveBeenCalled();
+    await provider.enqueueForOrchestrator(['b', 'c'].map((instance) => ({ item: { ...start, instance } })));
+    await waitFor('they are heard', () => ears.heard, (heard) => heard.length === 2);
+    expect(sends).toHaveBeenCalledTimes(1);
   });
 });

@@ -3,7 +3,8 @@ import { errorTexts, ProviderError } from '../../provider-error.js';
 import type { ProviderContext } from '../context.js';
 import { inTransaction } from '../transaction.js';
 import { ackSteps } from './ack-steps.js';
-import type { TellEnded } from './end-states.js';
+import { isDirect, requireDirect, takeDirect } from './direct-turns.js';
+import type { TellingEnds } from './end-states.js';
 import { heldAmong, LOCK_MISSING, lockRows, lockValues, requireLocks, withInstances } from './orchestration-locks.js';
 import { type PreparedTurn, prepareTurn, refuseTurn } from './prepared-turn.js';
 import { visibleAtMs } from './queue-rows.js';
@@ -23,12 +24,11 @@ const OPERATION = 'ack_orchestration_item';
  * @returns one result per turn, in the given order; one that fails never fails the
  *   others. Its error is permanent if the lock is gone or an event id is taken;
  *   `outcome: 'unknown'` says that the commit may have happened.
- * @param ended is given how instances ended, after the commit
  */
 export async function ackOrchestrationItems(
   ctx: ProviderContext,
   given: readonly AckOrchestrationItem[],
-  ended?: TellEnded,
+  telling: TellingEnds = {},
 ): Promise<Result[]> {
   const turns = await withInstances(ctx, OPERATION, given);
   const isFirst = tokensOnce();
@@ -40,25 +40,27 @@ export async function ackOrchestrationItems(
       return refusal ? failed(refusal) : { accepted: prepareTurn(turn) };
     },
     sizeOf: ({ bytes }) => bytes,
-    run: (prepared) => ackTogether(ctx, prepared, ended),
+    run: (prepared) => ackTogether(ctx, prepared, telling),
   });
 }
 
 async function ackTogether(
   ctx: ProviderContext,
   prepared: readonly PreparedTurn[],
-  tellEnded: TellEnded | undefined,
+  telling: TellingEnds,
 ): Promise<Result[]> {
-  const wantsEnds = tellEnded !== undefined;
   const { held, nowMs, ends } =
-    (await ackAllOrNone(ctx, prepared, wantsEnds)) ?? (await ackHeld(ctx, prepared, wantsEnds));
-  tellEnded?.(ends);
+    (await ackAllOrNone(ctx, prepared, telling)) ?? (await ackHeld(ctx, prepared, telling));
+  telling.ended?.(ends);
   wakeFor(
     ctx,
     prepared.filter(({ turn }) => held.has(turn)),
     nowMs,
   );
-  return prepared.map(({ turn }) => (held.has(turn) ? done() : lockLost()));
+  return prepared.map(({ turn }) => {
+    if (held.has(turn)) return done();
+    return isDirect(turn) ? failed(ProviderError.permanent(OPERATION, errorTexts.directTurnRefused)) : lockLost();
+  });
 }
 
 interface Acked {
@@ -75,17 +77,19 @@ interface Acked {
 async function ackAllOrNone(
   ctx: ProviderContext,
   prepared: readonly PreparedTurn[],
-  wantsEnds: boolean,
+  telling: TellingEnds,
 ): Promise<Acked | undefined> {
   if (!ctx.driver.sendsBatches) return undefined;
   const turns = prepared.map(({ turn }) => turn);
   try {
     return await inTransaction(ctx, OPERATION, async (tx, nowMs) => {
-      const check = { ...lockValues(turns), nowMs, expected: turns.length };
+      const fetched = turns.filter((turn) => !isDirect(turn));
+      const check = { ...lockValues(fetched), nowMs, expected: fetched.length };
       const ends: InstanceState[] = [];
       await runTogether(tx, [
-        { statement: requireLocks(ctx), values: check },
-        ...ackSteps(ctx, prepared, nowMs, wantsEnds ? (states) => ends.push(...states) : undefined),
+        ...(fetched.length > 0 ? [{ statement: requireLocks(ctx), values: check }] : []),
+        ...requireDirect(ctx, turns.filter(isDirect), nowMs),
+        ...ackSteps(ctx, prepared, nowMs, noting(ends, telling)),
       ]);
       return { held: new Set(turns), nowMs, ends };
     });
@@ -96,21 +100,27 @@ async function ackAllOrNone(
 }
 
 /** Asks first which locks are held, and stores what belongs to those. */
-function ackHeld(ctx: ProviderContext, prepared: readonly PreparedTurn[], wantsEnds: boolean): Promise<Acked> {
+function ackHeld(ctx: ProviderContext, prepared: readonly PreparedTurn[], telling: TellingEnds): Promise<Acked> {
   const turns = prepared.map(({ turn }) => turn);
   return inTransaction(ctx, OPERATION, async (tx, nowMs) => {
-    const rows = await tx.run(lockRows(ctx, { unexpired: true }), { ...lockValues(turns), nowMs });
-    const held = heldAmong(turns, rows);
+    const fetched = turns.filter((turn) => !isDirect(turn));
+    const rows = await tx.run(lockRows(ctx, { unexpired: true }), { ...lockValues(fetched), nowMs });
+    const taken = await takeDirect(ctx, tx, turns.filter(isDirect), nowMs);
+    const held = new Set([...heldAmong(fetched, rows), ...taken]);
     const ends: InstanceState[] = [];
     const steps = ackSteps(
       ctx,
       prepared.filter(({ turn }) => held.has(turn)),
       nowMs,
-      wantsEnds ? (states) => ends.push(...states) : undefined,
+      noting(ends, telling),
     );
     if (held.size > 0) await runTogether(tx, steps);
     return { held, nowMs, ends };
   });
+}
+
+function noting(ends: InstanceState[], { ended, notice }: TellingEnds): TellingEnds {
+  return { ...(ended && { ended: (states: readonly InstanceState[]) => void ends.push(...states) }), notice };
 }
 
 /** Tells others of what is due now; what is delayed is found when its time comes. */

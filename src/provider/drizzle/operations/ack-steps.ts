@@ -16,7 +16,8 @@ import {
   type EndedInstance,
   upsertKvDelta,
 } from './ack-statements.js';
-import { endStates, hasEnded, type TellEnded } from './end-states.js';
+import { isDirect } from './direct-turns.js';
+import { endStates, hasEnded, type TellEnded, type TellingEnds } from './end-states.js';
 import { moment } from './moment.js';
 import type { PreparedTurn } from './prepared-turn.js';
 import { lockedWorkerRows, orchestratorRows, workerRows } from './queue-rows.js';
@@ -30,7 +31,7 @@ export function ackSteps(
   ctx: ProviderContext,
   turns: readonly PreparedTurn[],
   nowMs: Ms,
-  ended?: TellEnded,
+  { ended, notice }: TellingEnds = {},
 ): Step[] {
   const orchestrator = turns.flatMap((turn) => turn.orchestratorRows);
   return [
@@ -44,7 +45,8 @@ export function ackSteps(
     ...(orchestrator.length > 0
       ? [{ statement: insertOrchestratorItems(ctx), values: orchestratorRows(orchestrator, nowMs) }]
       : []),
-    consumeStep(ctx, turns),
+    ...consumeSteps(ctx, turns),
+    ...(notice && turns.some(({ turn }) => hasEnded(turn)) ? [notice.step()] : []),
   ];
 }
 
@@ -151,14 +153,17 @@ function isFinal(status: string | undefined): boolean {
   return status === 'Completed' || status === 'Failed' || status === 'ContinuedAsNew';
 }
 
-function consumeStep(ctx: ProviderContext, turns: readonly PreparedTurn[]): Step {
+/** Nothing is locked for direct turns, whose activities are gone already. */
+function consumeSteps(ctx: ProviderContext, turns: readonly PreparedTurn[]): Step[] {
   const cancelled = turns.flatMap((turn) => turn.cancelled);
   const cancels = cancelled.length > 0;
-  return {
+  const fetched = turns.filter(({ turn }) => !isDirect(turn));
+  if (fetched.length === 0 && !cancels) return [];
+  const step = {
     statement: consume(ctx, { cancels }),
     values: {
-      instances: turns.map(({ turn }) => turn.instance),
-      lockTokens: turns.map(({ turn }) => turn.lockToken),
+      instances: fetched.map(({ turn }) => turn.instance),
+      lockTokens: fetched.map(({ turn }) => turn.lockToken),
       ...(cancels
         ? {
             cancelledInstances: cancelled.map(({ instance }) => instance),
@@ -168,6 +173,7 @@ function consumeStep(ctx: ProviderContext, turns: readonly PreparedTurn[]): Step
         : {}),
     },
   };
+  return [step];
 }
 
 function storable(text: string | undefined): string | null {

@@ -1,10 +1,19 @@
 import { toStorable } from '../../../base/text.js';
 import type { AckOrchestrationItem, InstanceState } from '../../provider.js';
 import type { EndedInstance } from './ack-statements.js';
+import type { Notice } from '../notice.js';
 import type { PreparedTurn } from './prepared-turn.js';
 
 /** Is told how instances have ended. */
 export type TellEnded = (states: readonly InstanceState[]) => void;
+
+/** Who is to learn of instances that end with an acknowledgement, and how. */
+export interface TellingEnds {
+  /** Given how they ended, after the commit. */
+  readonly ended?: TellEnded | undefined;
+  /** Travels with the commit, where one ends. */
+  readonly notice?: Notice | undefined;
+}
 
 /** Whether the instance ends with this turn. */
 export function hasEnded({ metadata }: AckOrchestrationItem): boolean {

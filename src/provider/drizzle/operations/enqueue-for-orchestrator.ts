@@ -12,7 +12,8 @@ import {
 } from '../start-queues/deliver-messages.js';
 import { withoutMissingQueues } from '../start-queues/missing-queues.js';
 import { noRow, type Statement } from '../statement.js';
-import { runStatement } from '../transaction.js';
+import type { Notice } from '../notice.js';
+import { inTransaction, runStatement } from '../transaction.js';
 import {
   insertIntoOrchestratorQueue,
   orchestratorRow,
@@ -20,6 +21,7 @@ import {
   visibleAtMs,
 } from './queue-rows.js';
 import { refuseOrchestratorItem } from './refusal.js';
+import { runTogether, type Step } from './run-together.js';
 import { done, failed, settleAccepted } from './settle-batch.js';
 import { utf8Length } from '../../../base/text.js';
 
@@ -38,22 +40,36 @@ export async function enqueueForOrchestrator(
     },
     sizeOf: ({ row }) => utf8Length(row.text),
     run: async (messages) => {
-      const isDue = await withoutMissingQueues(ctx, () => store(ctx, messages));
-      if (isDue) ctx.wake('orchestrator');
+      const notice = isLone(messages) ? ctx.notice() : undefined;
+      try {
+        const isDue = await withoutMissingQueues(ctx, () => store(ctx, messages, notice));
+        if (isDue && !notice?.isUsed) ctx.wake('orchestrator');
+      } finally {
+        notice?.release();
+      }
       return messages.map(() => done());
     },
   });
 }
 
+/** One message that is due at once: where they come in numbers, their commits should not take turns for a lock. */
+function isLone([message, second]: readonly Message[]): boolean {
+  return message !== undefined && second === undefined && visibleAtMs(message.row, 0) === 0;
+}
+
 /** @returns whether one of them is due now */
-async function store(ctx: ProviderContext, messages: readonly Message[]): Promise<boolean> {
+async function store(ctx: ProviderContext, messages: readonly Message[], notice?: Notice): Promise<boolean> {
   const rows = messages.map(({ row }) => row);
   let isDue = false;
-  const run = <Row>(statement: Statement<Row>, valuesOf: (nowMs: Ms) => SqlValues): Promise<Row[]> =>
-    runStatement(ctx, OPERATION, statement, (nowMs) => {
+  const run = <Row>(statement: Statement<Row>, valuesOf: (nowMs: Ms) => SqlValues): Promise<Row[]> => {
+    const valuesAt = (nowMs: Ms) => {
       isDue = rows.some((row) => visibleAtMs(row, nowMs) <= nowMs);
       return valuesOf(nowMs);
-    });
+    };
+    return notice
+      ? runWithNotice(ctx, statement, valuesAt, notice)
+      : runStatement(ctx, OPERATION, statement, valuesAt);
+  };
   if (concernsWaiting(ctx, messages)) {
     // As a rule none of the instances waits in a start queue; that costs a look into an index.
     const [stored] = await run(insertUnlessWaiting(ctx), (nowMs) => unlessWaitingValues(messages, nowMs));
@@ -63,4 +79,18 @@ async function store(ctx: ProviderContext, messages: readonly Message[]): Promis
     await run(insert, (nowMs) => orchestratorRows(rows, nowMs));
   }
   return isDue;
+}
+
+function runWithNotice<Row>(
+  ctx: ProviderContext,
+  statement: Statement<Row>,
+  valuesAt: (nowMs: Ms) => SqlValues,
+  notice: Notice,
+): Promise<Row[]> {
+  return inTransaction(ctx, OPERATION, async (tx, nowMs) => {
+    let rows: readonly Row[] = [];
+    const store: Step<Row> = { statement, values: valuesAt(nowMs), received: (stored) => (rows = stored) };
+    await runTogether(tx, [store, notice.step()]);
+    return [...rows];
+  });
 }

@@ -27,6 +27,8 @@ export function refuseTurn(operation: string, turn: AckOrchestrationItem): Provi
   if (turn.historyDelta.some(({ eventId }) => !(eventId > 0))) {
     return ProviderError.permanent(operation, errorTexts.eventIdMissing);
   }
+  // Only its activities show that the instance is still the one that the turn began with.
+  if (turn.direct?.workTokens.length === 0) return ProviderError.permanent(operation, errorTexts.directTurnRefused);
   for (const event of turn.historyDelta) {
     if (event.kind !== 'KeyValueSet' && event.kind !== 'KeyValueCleared') continue;
     const refusal = refuseKvKey(operation, event.key);

@@ -1,0 +1,31 @@
+import { sql } from 'drizzle-orm';
+import type { Step } from './operations/run-together.js';
+import { compile, noRow } from './statement.js';
+
+/** Placeholders `channel` and `payload`. */
+export const notify = compile(sql`select pg_notify(${sql.placeholder('channel')}, ${sql.placeholder('payload')})`, noRow);
+
+/**
+ * A notification that travels with the transaction of which it tells: one of its own would be a
+ * round trip more, and wait for the disk once more.
+ */
+export class Notice {
+  private used = false;
+
+  /** @param release to be called when it was sent, or is not needed */
+  constructor(
+    private readonly channel: string,
+    private readonly payload: string,
+    readonly release: () => void,
+  ) {}
+
+  /** A transaction took it along: if that was committed, nothing need be sent afterwards. */
+  get isUsed(): boolean {
+    return this.used;
+  }
+
+  step(): Step {
+    this.used = true;
+    return { statement: notify, values: { channel: this.channel, payload: this.payload } };
+  }
+}

@@ -1,6 +1,14 @@
 import type { Result } from '../provider/provider.js';
 import { checkGroup } from './check.js';
-import { activityCompleted, activityItem, event, externalRaised, startedEvent, startItem, timerFired } from './records.js';
+import {
+  activityCompleted,
+  activityItem,
+  event,
+  externalRaised,
+  startedEvent,
+  startItem,
+  timerFired,
+} from './records.js';
 import { ackOf, LOCK_MS, LONG_LOCK_MS, type Trial, type Turn } from './trial.js';
 
 const metadata = { orchestrationName: 'TestOrch', orchestrationVersion: '1.0.0' };
@@ -53,7 +61,10 @@ export const directTurns = checkGroup('direct turns', (check) => {
     const waiting = await withActivity(t, 'x');
     if (!waiting) return;
     t.expect(await acknowledge(t, lastTurn(waiting))).toEqual([true]);
-    t.expect((await t.provider.read('x')).map(({ kind }) => kind)).toEqual(['OrchestrationStarted', 'OrchestrationCompleted']);
+    t.expect((await t.provider.read('x')).map(({ kind }) => kind)).toEqual([
+      'OrchestrationStarted',
+      'OrchestrationCompleted',
+    ]);
     const [state] = await t.provider.instanceStates({ instances: ['x'], endedOnly: true });
     t.expect(state).toMatchObject({ status: 'Completed', output: '"done"' });
     await t.fails(t.ackWork({ instance: 'x', lockToken: waiting.token }), /not found or already processed/);
@@ -148,12 +159,16 @@ export const directTurns = checkGroup('direct turns', (check) => {
   check('DT-8', 'what it schedules and sends is stored as that of any turn', async (t) => {
     const waiting = await withActivity(t, 'x');
     if (!waiting) return;
-    const turn = lastTurn(waiting, {}, {
-      metadata: {},
-      historyDelta: [event('x', 2, { kind: 'CustomStatusUpdated', status: 'on' })],
-      workerItems: [activityItem('x', 3)],
-      orchestratorItems: [externalRaised('y')],
-    });
+    const turn = lastTurn(
+      waiting,
+      {},
+      {
+        metadata: {},
+        historyDelta: [event('x', 2, { kind: 'CustomStatusUpdated', status: 'on' })],
+        workerItems: [activityItem('x', 3)],
+        orchestratorItems: [externalRaised('y')],
+      },
+    );
     t.expect(await acknowledge(t, turn)).toEqual([true]);
     await t.takeWork(3);
     t.expect((await t.provider.getCustomStatus('x', 0))?.status).toBe('on');

@@ -119,7 +119,7 @@ export class DirectTurns {
 
   private begin(instance: string, outcomes: readonly ActivityOutcome[]): void {
     const settleAll = (end: DirectEnd) => {
-      for (const { settle } of outcomes) settle(end);
+      for (const outcome of outcomes) outcome.settle(end);
     };
     const entry = this.mayRun() ? this.parts.cache.take(instance) : undefined;
     const executionId = entry?.execution.executionId;

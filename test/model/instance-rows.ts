@@ -147,7 +147,10 @@ export class InstanceRows {
     return rows[0]?.n ?? 0;
   }
 
-  private turnOf(lock: { readonly instance: string; readonly lockToken: string }, status: number): AckOrchestrationItem {
+  private turnOf(
+    lock: { readonly instance: string; readonly lockToken: string },
+    status: number,
+  ): AckOrchestrationItem {
     const eventId = 100 + this.commits++;
     return ackOf(lock, {
       historyDelta: [event(INSTANCE, eventId, { kind: 'CustomStatusUpdated', status: `${status}` })],

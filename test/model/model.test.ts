@@ -198,9 +198,17 @@ const scenes: readonly Scene[] = [
   { what: 'a message comes while a turn ends', from: held(2), actions: [act('ack', 0), send] },
   { what: 'two direct turns', from: empty, actions: [direct(2), direct(3)] },
   { what: 'a direct turn, and a message comes', from: empty, actions: [direct(2), send] },
-  { what: 'a direct turn while another worker looks', from: { ...free, turns: 0 }, actions: [direct(2), act('fetch', 1)] },
+  {
+    what: 'a direct turn while another worker looks',
+    from: { ...free, turns: 0 },
+    actions: [direct(2), act('fetch', 1)],
+  },
   { what: 'a direct turn while a turn ends', from: { ...held(2), turns: 0 }, actions: [direct(2), act('ack', 0)] },
-  { what: 'a direct turn while a turn is given back', from: { ...held(0), turns: 0 }, actions: [direct(2), act('abandon', 0)] },
+  {
+    what: 'a direct turn while a turn is given back',
+    from: { ...held(0), turns: 0 },
+    actions: [direct(2), act('abandon', 0)],
+  },
   {
     what: 'a direct turn, a message comes, and another worker looks',
     from: empty,
@@ -386,7 +394,8 @@ describe('every interleaving of the statements of real operations has the outcom
       whole: false,
       what: 'a direct turn that does not look at locks',
       scene: 'a direct turn while a turn ends',
-      rewrite: (text: string) => text.replace(/not exists \(select 1 from \S+instance_locks\S* l where [^)]*\)/i, 'true'),
+      rewrite: (text: string) =>
+        text.replace(/not exists \(select 1 from \S+instance_locks\S* l where [^)]*\)/i, 'true'),
     },
     {
       whole: false,

@@ -6,7 +6,13 @@ import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js'
 import type { AckOrchestrationItem } from '../../src/provider/provider.js';
 import { ProviderError } from '../../src/provider/provider-error.js';
 import type { RuntimeOptions } from '../../src/runtime/options.js';
-import { type DirectEnd, type DirectRun, DirectTurns, type DirectTurnsCore, type DirectTurnsParts } from '../../src/runtime/direct-turns.js';
+import {
+  type DirectEnd,
+  type DirectRun,
+  DirectTurns,
+  type DirectTurnsCore,
+  type DirectTurnsParts,
+} from '../../src/runtime/direct-turns.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import type { WarmEntry } from '../../src/runtime/warm-cache.js';
 import type { WorkItem } from '../../src/wire/work-item.js';
@@ -78,7 +84,9 @@ describe('direct turns', () => {
     expect([offer(3), offer(2), offer(2, { instance: 'y' })]).toEqual([true, true, true]);
     expect(runs).toEqual([]);
     await nextLap();
-    expect(runs.map(({ item, workTokens, lastEventId }) => [item.instance, item.messages, workTokens, lastEventId])).toEqual([
+    expect(
+      runs.map(({ item, workTokens, lastEventId }) => [item.instance, item.messages, workTokens, lastEventId]),
+    ).toEqual([
       ['x', [activityCompleted('x', 3), activityCompleted('x', 2)], ['t3', 't2'], 3],
       ['y', [activityCompleted('y', 2)], ['t2'], 3],
     ]);
@@ -184,7 +192,10 @@ describe('a runtime on PostgreSQL', () => {
 
   /** A runtime, and the acknowledgements that it made; `ack` may stand in for one. */
   async function open(
-    ack: (turns: readonly AckOrchestrationItem[], commit: DrizzleProvider['ackOrchestrationItems']) => ReturnType<DrizzleProvider['ackOrchestrationItems']>,
+    ack: (
+      turns: readonly AckOrchestrationItem[],
+      commit: DrizzleProvider['ackOrchestrationItems'],
+    ) => ReturnType<DrizzleProvider['ackOrchestrationItems']>,
     options: RuntimeOptions = {},
   ) {
     const schema = uniqueSchema('direct');
@@ -214,7 +225,12 @@ describe('a runtime on PostgreSQL', () => {
     await client.startOrchestration('x', 'Chain');
     expect((await client.waitForOrchestration('x')).output).toEqual([0, 1, 2, 3, 4]);
     expect(counts.completions).toBe(0);
-    expect(runtime.metricsSnapshot()).toMatchObject({ orchStarts: 6, warmTurns: 5, activitySuccess: 5, providerErrors: 0 });
+    expect(runtime.metricsSnapshot()).toMatchObject({
+      orchStarts: 6,
+      warmTurns: 5,
+      activitySuccess: 5,
+      providerErrors: 0,
+    });
   });
 
   test('a turn that something overtook: the outcome goes through the queue, and nothing is lost', async () => {
@@ -227,21 +243,24 @@ describe('a runtime on PostgreSQL', () => {
     expect(counts.completions).toBe(1);
   });
 
-  test.each(['refused', 'unknown'] as const)('a failure whose outcome is %s: the instance ends as it should', async (kind) => {
-    let failures = 0;
-    const { client } = await open(
-      async (turns, commit) => {
-        if (failures > 0 || !turns.some(({ direct }) => direct)) return commit(turns);
-        failures += 1;
-        if (kind === 'unknown') await commit(turns);
-        const outcome = kind === 'unknown' ? { outcome: 'unknown' as const } : {};
-        const error = ProviderError.retryable('ack_orchestration_item', 'the answer was lost', outcome);
-        return turns.map(() => ({ ok: false, error }));
-      },
-      { workerLockTimeoutMs: 2_000 },
-    );
-    await client.startOrchestration('x', 'Chain');
-    expect((await client.waitForOrchestration('x', 20_000)).output).toEqual([0, 1, 2, 3, 4]);
-    expect(failures).toBe(1);
-  });
+  test.each(['refused', 'unknown'] as const)(
+    'a failure whose outcome is %s: the instance ends as it should',
+    async (kind) => {
+      let failures = 0;
+      const { client } = await open(
+        async (turns, commit) => {
+          if (failures > 0 || !turns.some(({ direct }) => direct)) return commit(turns);
+          failures += 1;
+          if (kind === 'unknown') await commit(turns);
+          const outcome = kind === 'unknown' ? { outcome: 'unknown' as const } : {};
+          const error = ProviderError.retryable('ack_orchestration_item', 'the answer was lost', outcome);
+          return turns.map(() => ({ ok: false, error }));
+        },
+        { workerLockTimeoutMs: 2_000 },
+      );
+      await client.startOrchestration('x', 'Chain');
+      expect((await client.waitForOrchestration('x', 20_000)).output).toEqual([0, 1, 2, 3, 4]);
+      expect(failures).toBe(1);
+    },
+  );
 });

@@ -16,7 +16,8 @@ import { type InstanceAction, type InstanceState, LOCK_UNITS, type Owner } from 
 /** One unit of the model's time. */
 export const UNIT_MS = 1_000;
 const LOCK_MS = LOCK_UNITS * UNIT_MS;
-const INSTANCE = 'i';
+/** Advisory keys know no schemas: no other test has an instance of this name. */
+const INSTANCE = 'model-check';
 
 /** What rows show of a state: everything but what workers have in memory. */
 export type VisibleInstance = Pick<InstanceState, 'lock' | 'messages'>;
@@ -51,7 +52,9 @@ export class InstanceRows {
         (table) => `delete from ${schema}.${table}`,
       ),
       // Equal runs have equal row ids.
-      `select setval(pg_get_serial_sequence('${schema}.orchestrator_queue', 'id'), 1, false)`,
+      ...['orchestrator_queue', 'worker_queue'].map(
+        (table) => `select setval(pg_get_serial_sequence('${schema}.${table}', 'id'), 1, false)`,
+      ),
       `insert into ${schema}.instances (instance_id, orchestration_name, orchestration_version, current_execution_id, created_at, updated_at) values ('${INSTANCE}', 'O', '1.0.0', 1, ${at}, ${at})`,
       `insert into ${schema}.executions (instance_id, execution_id, status, started_at) values ('${INSTANCE}', 1, 'Running', ${at})`,
       `insert into ${schema}.history (instance_id, execution_id, event_id, event_type, event_data, created_at) values ('${INSTANCE}', 1, 1, 'OrchestrationStarted', '${encodeEvent(startedEvent(INSTANCE))}', ${at})`,

@@ -86,7 +86,13 @@ export class SteppedDriver {
 
   private transaction(tx: Transaction): Transaction {
     const run = <Row>(statement: Statement<Row>, values?: SqlValues) =>
-      this.gated(statement, values, (rewritten) => tx.run(rewritten, values));
+      this.gated(statement, values, (rewritten) =>
+        tx.run(rewritten, values).catch(async (error: unknown) => {
+          // The server tells of an error before it lets go of the locks, but hears nothing else meanwhile.
+          await tx.script('select 1').catch(() => undefined);
+          throw error;
+        }),
+      );
     return { run, runLast: run, script: (sql) => tx.script(sql) };
   }
 

@@ -58,7 +58,7 @@ export interface RecordedOrchestratorItem {
 /**
  * Makes a schema log what its transactions write (AFTER triggers, log in a schema of its
  * own), so that {@link readTurns} can tell turns apart: a transaction that removes
- * orchestrator messages is exactly one turn. Not for an engine that commits turns in
+ * orchestrator messages, or records the outcomes of activities that it removes, is exactly one turn. Not for an engine that commits turns in
  * batches, unless it is told to take one at a time.
  */
 export async function recordTurns(client: pg.ClientBase, schema: string): Promise<void> {
@@ -137,7 +137,8 @@ function toTurn(rows: readonly LoggedRow[], kv: KvState): RecordedTurn | undefin
   const of = (tbl: LoggedTable, op: LoggedRow['op']) =>
     rows.filter((row) => row.tbl === tbl && row.op === op).map((row) => row.row);
   const consumed = of('orchestrator_queue', 'DELETE').sort((a, b) => Number(a['id']) - Number(b['id']));
-  const first = consumed[0];
+  const direct = consumed.length > 0 ? [] : directOutcomes(of('history', 'INSERT'), of('worker_queue', 'DELETE'));
+  const first = consumed[0] ?? direct[0]?.row;
   // Deleting an instance removes messages, too, but its rows with them.
   if (!first || of('instances', 'DELETE').length > 0) return undefined;
   const instance = String(first['instance_id']);
@@ -152,8 +153,11 @@ function toTurn(rows: readonly LoggedRow[], kv: KvState): RecordedTurn | undefin
     executionId: Number(executionId),
     engine: String(first['lock_token']).includes(':') ? 'ours' : 'native',
     kvSnapshot: kv.snapshot(instance),
-    messages: consumed.map((row) => JSON.parse(String(row['work_item'])) as unknown),
-    attemptCount: Math.max(...consumed.map((row) => Number(row['attempt_count']))),
+    messages: [
+      ...consumed.map((row) => JSON.parse(String(row['work_item'])) as unknown),
+      ...direct.map(({ message }) => message),
+    ],
+    attemptCount: Math.max(1, ...consumed.map((row) => Number(row['attempt_count']))),
     events: events.map((row) => String(row['event_data'])),
     workerItems: of('worker_queue', 'INSERT').map((row) => ({
       item: JSON.parse(String(row['work_item'])) as unknown,
@@ -164,16 +168,34 @@ function toTurn(rows: readonly LoggedRow[], kv: KvState): RecordedTurn | undefin
       item: JSON.parse(String(row['work_item'])) as unknown,
       visibleAtMs: Date.parse(String(row['visible_at'])),
     })),
-    removedActivities: of('worker_queue', 'DELETE').map((row) => ({
-      executionId: Number(row['execution_id']),
-      activityId: Number(row['activity_id']),
-    })),
+    removedActivities: of('worker_queue', 'DELETE')
+      .filter((removed) => !direct.some(({ row }) => row === removed))
+      .map((row) => ({
+        executionId: Number(row['execution_id']),
+        activityId: Number(row['activity_id']),
+      })),
     instanceRow,
     executionRow,
     kvChanges: rows
       .filter((row) => row.tbl === 'kv_store' || row.tbl === 'kv_delta')
       .map(({ tbl, op, row }) => ({ table: tbl, op, row })),
   };
+}
+
+/** The outcomes that a turn took from its activities and not from the queue: the message that each would have been. */
+function directOutcomes(
+  events: readonly Record<string, unknown>[],
+  removed: readonly Record<string, unknown>[],
+): { readonly row: Record<string, unknown>; readonly message: unknown }[] {
+  return events.flatMap((stored) => {
+    const event = JSON.parse(String(stored['event_data'])) as Record<string, unknown>;
+    const { instance_id: instance, execution_id, source_event_id: id, result } = event;
+    const row = removed.find(
+      (each) => each['instance_id'] === instance && each['execution_id'] === execution_id && each['activity_id'] === id,
+    );
+    if (event['type'] !== 'ActivityCompleted' || !row) return [];
+    return [{ row, message: { ActivityCompleted: { instance, execution_id, id, result } } }];
+  });
 }
 
 function textOrNull(value: unknown): string | null {

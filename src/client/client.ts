@@ -72,9 +72,8 @@ export class Client extends ManagementClient {
         provider.onEnded(
           (ended, states) => {
             const stateOf = new Map(states.map((state) => [state.instance, state]));
-            this.states.tell((instance) => stateOf.get(instance));
-            const untold = new Set(ended.filter((instance) => !stateOf.has(instance)));
-            if (untold.size > 0) this.states.hint((instance) => untold.has(instance));
+            this.states.tell(stateOf);
+            this.states.hint(ended.filter((instance) => !stateOf.has(instance)));
           },
           { states: true, elsewhere: (concerns) => this.states.hint(concerns) },
         ),

@@ -59,6 +59,9 @@ const LAST_LOOK_MS = 100;
 export class SharedPoll<Query, Answer> {
   /** Whoever was asked for longest ago stands in front, so that each has its turn. */
   private readonly waiters = new Set<Waiter<Query, Answer, unknown>>();
+  private readonly byQuery = new Map<Query, Set<Waiter<Query, Answer, unknown>>>();
+  /** Those that were never asked for. */
+  private readonly fresh = new Set<Waiter<Query, Answer, unknown>>();
   /** Those that a hint concerns: they are asked for before all others. */
   private readonly hinted = new Set<Waiter<Query, Answer, unknown>>();
   private readonly gate: Gate;
@@ -68,6 +71,12 @@ export class SharedPoll<Query, Answer> {
   private running = false;
   private lastHintAtMs = -Infinity;
   private lastLookAtMs = -Infinity;
+  /**
+   * Until then none of those that were asked for is due by time, and nobody's deadline comes: thousands
+   * who wait are gone through only when it has come. Early when those who set it wait no more.
+   */
+  private restsUntilMs = Infinity;
+  private noDeadlineUntilMs = Infinity;
 
   constructor(
     private readonly clock: Clock,
@@ -114,30 +123,38 @@ export class SharedPoll<Query, Answer> {
         resolve,
         reject,
       };
-      this.waiters.add(waiter as Waiter<Query, Answer, unknown>);
+      this.add(waiter as Waiter<Query, Answer, unknown>);
       if (waiter.deadlineMs < this.overdueAtMs) this.answerGate.wake();
       this.look();
     });
   }
 
-  /** Something happened: the waiters that `concerned` names look again at once. */
-  hint(concerned: (query: Query) => boolean): void {
+  /** Something happened: those who wait for one of the queries, or whose query `concerned` names, look again at once. */
+  hint(concerned: Iterable<Query> | ((query: Query) => boolean)): void {
     this.lastHintAtMs = this.clock.nowMs();
-    for (const waiter of this.waiters) {
-      if (!concerned(waiter.query)) continue;
-      this.hinted.add(waiter);
+    if (typeof concerned === 'function') {
+      for (const waiter of this.waiters) if (concerned(waiter.query)) this.hinted.add(waiter);
+    } else {
+      for (const query of concerned) for (const waiter of this.byQuery.get(query) ?? []) this.hinted.add(waiter);
     }
     if (this.hinted.size > 0) this.look();
   }
 
   /** Here are answers that nobody has to look for; those whom one satisfies are done. */
-  tell(answerTo: (query: Query) => Answer | undefined): void {
+  tell(answers: ReadonlyMap<Query, Answer>): void {
     this.lastHintAtMs = this.clock.nowMs();
-    for (const waiter of this.waiters) {
-      const answer = answerTo(waiter.query);
-      if (answer === undefined) continue;
-      this.accept(waiter, answer);
+    for (const [query, answer] of answers) {
+      for (const waiter of this.byQuery.get(query) ?? []) this.accept(waiter, answer);
     }
+  }
+
+  private add(waiter: Waiter<Query, Answer, unknown>): void {
+    this.waiters.add(waiter);
+    this.fresh.add(waiter);
+    const others = this.byQuery.get(waiter.query);
+    if (others) others.add(waiter);
+    else this.byQuery.set(waiter.query, new Set([waiter]));
+    this.noDeadlineUntilMs = Math.min(this.noDeadlineUntilMs, waiter.deadlineMs);
   }
 
   private look(): void {
@@ -163,21 +180,18 @@ export class SharedPoll<Query, Answer> {
   /** When to look next. A hint is followed at once; what is due by time keeps the spacing. */
   private nextAtMs(): number {
     if (this.hinted.size > 0) return -Infinity;
-    let earliest = Infinity;
-    let deadline = Infinity;
-    for (const { nextAtMs, deadlineMs } of this.waiters) {
-      if (nextAtMs < earliest) earliest = nextAtMs;
-      if (deadlineMs < deadline) deadline = deadlineMs;
-    }
+    const earliest = this.fresh.size > 0 ? -Infinity : this.restsUntilMs;
     const hintsExpected = this.clock.nowMs() - this.lastHintAtMs < HINT_MEMORY_MS;
     const spaced = Math.max(earliest, this.lastLookAtMs + (hintsExpected ? HINTED_SPACING_MS : MIN_SPACING_MS));
-    return Math.min(spaced, deadline);
+    return Math.min(spaced, this.noDeadlineUntilMs);
   }
 
   private async lookOnce(): Promise<void> {
     const nowMs = this.clock.nowMs();
-    this.lastLookAtMs = nowMs;
     const due = this.takeDue(nowMs);
+    // Whoever set the time waits no more.
+    if (due.length === 0) return;
+    this.lastLookAtMs = nowMs;
     let answers: readonly Answer[];
     try {
       answers = await this.answersTo(due, nowMs);
@@ -192,6 +206,7 @@ export class SharedPoll<Query, Answer> {
       else {
         waiter.nextAtMs = Math.min(this.afterPause(waiter, afterMs), waiter.deadlineMs);
         waiter.stepMs = Math.min(waiter.stepMs * 2, waiter.maxStepMs);
+        this.restsUntilMs = Math.min(this.restsUntilMs, waiter.nextAtMs);
       }
     });
   }
@@ -224,8 +239,8 @@ export class SharedPoll<Query, Answer> {
     while (!isAnswered) {
       this.answerGate.reset();
       const nowMs = this.clock.nowMs();
-      this.overdueAtMs = Infinity;
-      for (const waiter of this.waiters) {
+      this.overdueAtMs = this.noDeadlineUntilMs <= nowMs ? Infinity : this.noDeadlineUntilMs;
+      for (const waiter of this.noDeadlineUntilMs <= nowMs ? this.waiters : []) {
         const overdueAtMs = overdueAt(waiter, asked.has(waiter) && beganAtMs < waiter.deadlineMs);
         if (overdueAtMs <= nowMs) this.end(waiter, () => waiter.reject(waiter.timedOut()));
         else if (overdueAtMs < this.overdueAtMs) this.overdueAtMs = overdueAtMs;
@@ -245,12 +260,17 @@ export class SharedPoll<Query, Answer> {
   /** As many as one statement may ask for; they go to the end of the line. */
   private takeDue(nowMs: number): Waiter<Query, Answer, unknown>[] {
     const due = new Set([...this.hinted].slice(0, MAX_QUERIES));
-    for (const waiter of this.waiters) {
-      if (due.size === MAX_QUERIES) break;
-      if (waiter.nextAtMs <= nowMs || waiter.deadlineMs <= nowMs) due.add(waiter);
+    const isSomebodyDue = Math.min(this.restsUntilMs, this.noDeadlineUntilMs) <= nowMs;
+    if (isSomebodyDue) this.restsUntilMs = this.noDeadlineUntilMs = Infinity;
+    for (const waiter of isSomebodyDue ? this.waiters : this.fresh) {
+      const isDue = waiter.nextAtMs <= nowMs || waiter.deadlineMs <= nowMs;
+      if (isDue && due.size < MAX_QUERIES) due.add(waiter);
+      else if (!this.fresh.has(waiter)) this.restsUntilMs = Math.min(this.restsUntilMs, waiter.nextAtMs);
+      this.noDeadlineUntilMs = Math.min(this.noDeadlineUntilMs, waiter.deadlineMs);
     }
     for (const waiter of due) {
       this.hinted.delete(waiter);
+      this.fresh.delete(waiter);
       this.waiters.delete(waiter);
       this.waiters.add(waiter);
     }
@@ -260,6 +280,10 @@ export class SharedPoll<Query, Answer> {
   private end(waiter: Waiter<Query, Answer, unknown>, settle: () => void): void {
     if (!this.waiters.delete(waiter)) return;
     this.hinted.delete(waiter);
+    this.fresh.delete(waiter);
+    const others = this.byQuery.get(waiter.query);
+    others?.delete(waiter);
+    if (others?.size === 0) this.byQuery.delete(waiter.query);
     settle();
     // Whoever sleeps for the last waiter has nothing left to do.
     if (this.waiters.size === 0) this.gate.wake();

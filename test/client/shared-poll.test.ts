@@ -138,7 +138,7 @@ describe('shared poll', () => {
     await ticks();
     await pass(3);
     answers.set('a', 1);
-    poll.hint((query) => query === 'a');
+    poll.hint(['a']);
     await ticks();
     expect(await first).toBe(1);
     expect(reads.at(-1)).toEqual({ atMs: 3, queries: ['a'] });
@@ -310,12 +310,31 @@ describe('shared poll', () => {
       wait('told', { accept: (answer) => (answer === undefined ? undefined : accept()) }),
     ).rejects.toThrow('unreadable');
     await ticks();
-    poll.tell(() => 2);
+    poll.tell(new Map([['told', 2]]));
     await told;
     const later = wait('later');
     answers.set('later', 3);
     await pass(25);
     expect(await later).toBe(3);
+  });
+
+  test('who was told, or gave up, is not looked for any more; the others keep their times', async () => {
+    const { poll, reads, wait, pass } = pollOn(new Map());
+    const stop = new AbortController();
+    const told = wait('told', { timeoutMs: 12 });
+    const stopped = wait('stopped', { timeoutMs: Infinity, signal: stop.signal }).catch(() => 'stopped');
+    const late = wait('late', { timeoutMs: 90, firstStepMs: 80, maxStepMs: 80 }).catch(() => 'late');
+    await ticks();
+    poll.tell(new Map([['told', 1]]));
+    stop.abort();
+    expect([await told, await stopped]).toEqual([1, 'stopped']);
+    await pass(100);
+    expect(reads.map(({ atMs, queries }) => [atMs, queries])).toEqual([
+      [0, ['told', 'stopped', 'late']],
+      [80, ['late']],
+      [90, ['late']],
+    ]);
+    expect(await late).toBe('late');
   });
 
   test('hints are subscribed to only while somebody waits', async () => {

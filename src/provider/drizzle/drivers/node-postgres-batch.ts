@@ -33,7 +33,6 @@ interface Connection {
   readonly submittedNamedStatements?: Record<string, string | undefined>;
   parse(message: { text: string; name: string; types: readonly number[] }): void;
   bind(message: { portal: string; statement: string; values: readonly ParameterValue[]; binary: boolean }): void;
-  describe(message: { type: 'P'; name: string }): void;
   execute(message: { portal: string; rows: number }): void;
   sync(): void;
   sendCopyFail(reason: string): void;
@@ -138,7 +137,7 @@ function makeBatchClass(Query: QueryClass): BatchClass {
         if (name !== undefined) this.submitted(connection)[name] = text;
       }
       connection.bind({ portal: '', statement, values, binary: false });
-      connection.describe({ type: 'P', name: '' });
+      // Nobody asks for a description: the columns of each statement are known, and come as text.
       connection.execute({ portal: '', rows: 0 });
     }
 

@@ -14,7 +14,9 @@ import { isList, parameterText } from './parameter-text.js';
 import type { StatementNames } from './statement-names.js';
 import { textArrayBytes } from './text-array-bytes.js';
 
-const BEGIN: BatchPart = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED', name: undefined, values: [] };
+/** Prepared like the others: parsing them anew for each transaction costs more than running them. */
+const BEGIN = withoutRows('ddz_begin', 'BEGIN ISOLATION LEVEL READ COMMITTED');
+const COMMIT = withoutRows('ddz_commit', 'COMMIT');
 /**
  * Our statements are prepared once and run with every size of array. Left alone, the
  * server plans those with small arrays anew each time, which costs more than running them.
@@ -32,7 +34,6 @@ const KEPT_PLANS = [
 ] as const;
 const SETTINGS = settings('ddz_settings', KEPT_PLANS);
 const SETTINGS_OF_CLAIMS = settings('ddz_settings_of_claims', [...KEPT_PLANS, ['synchronous_commit', 'off']]);
-const COMMIT: BatchPart = { text: 'COMMIT', name: undefined, values: [] };
 
 export interface SessionOptions {
   readonly client: PgClient;
@@ -93,11 +94,15 @@ export class PgTransaction extends PgSession implements Transaction {
   private commit: Promise<PartResult> | undefined;
   /** Set when ROLLBACK was not possible: the client must not go back to its pool. */
   rollbackError: Error | undefined;
-  private readonly settings: Statement<void>;
+  private readonly beginPart: BatchPart;
+  private readonly settingsPart: BatchPart;
+  private readonly commitPart: BatchPart;
 
   constructor(options: SessionOptions, { mayBeLost = false }: TransactionOptions = {}) {
     super(options);
-    this.settings = mayBeLost ? SETTINGS_OF_CLAIMS : SETTINGS;
+    this.beginPart = this.partOf(BEGIN, {});
+    this.settingsPart = this.partOf(mayBeLost ? SETTINGS_OF_CLAIMS : SETTINGS, {});
+    this.commitPart = this.partOf(COMMIT, {});
   }
 
   /** Runs `use` and commits. @throws the first error of the transaction, or what `use` threw */
@@ -137,7 +142,7 @@ export class PgTransaction extends PgSession implements Transaction {
 
   override async script(sql: string): Promise<void> {
     if (this.over || this.commit) throw new Error('this transaction is over');
-    if (!this.begun && this.pending.length === 0) await this.enqueue(BEGIN);
+    if (!this.begun && this.pending.length === 0) await this.enqueue(this.beginPart);
     while (this.flushing) await this.flushing;
     if (this.firstError) throw this.firstError;
     try {
@@ -154,7 +159,7 @@ export class PgTransaction extends PgSession implements Transaction {
   }
 
   private enqueueCommit(): void {
-    this.commit = this.enqueue(COMMIT);
+    this.commit = this.enqueue(this.commitPart);
     this.commit.catch(() => {});
   }
 
@@ -177,7 +182,7 @@ export class PgTransaction extends PgSession implements Transaction {
     while (this.pending.length > 0) {
       const batch = this.pending;
       this.pending = [];
-      if (!this.begun && batch[0]?.part !== BEGIN) batch.unshift(unasked(BEGIN), unasked(this.partOf(this.settings, {})));
+      if (!this.begun && batch[0]?.part !== this.beginPart) batch.unshift(unasked(this.beginPart), unasked(this.settingsPart));
       this.begun = true;
       await this.exchange(batch);
     }
@@ -198,7 +203,7 @@ export class PgTransaction extends PgSession implements Transaction {
 
   /** Whether COMMIT may have been carried out although `error` is all we got. */
   private isCommitOpen(batch: readonly Pending[], done: number, error: Error, sent: boolean): boolean {
-    const commitAt = batch.findIndex(({ part }) => part === COMMIT);
+    const commitAt = batch.findIndex(({ part }) => part === this.commitPart);
     if (commitAt < 0 || !sent) return false;
     const fromServer = serverErrorOf(error);
     // An answer to an earlier statement: the server skipped the COMMIT.
@@ -219,7 +224,12 @@ export class PgTransaction extends PgSession implements Transaction {
 
 function settings(name: string, values: readonly (readonly [string, string])[]): Statement<void> {
   const calls = values.map(([setting, value]) => `set_config('${setting}', '${value}', true)`);
-  return { name, text: `select ${calls.join(', ')}`, bind: () => [], decode: () => {} };
+  return withoutRows(name, `select ${calls.join(', ')}`);
+}
+
+/** A statement without parameters whose answer nobody needs. */
+function withoutRows(name: string, text: string): Statement<void> {
+  return { name, text, bind: () => [], decode: () => {} };
 }
 
 /** A statement of our own, whose failure is the failure of those behind it. */

@@ -288,7 +288,7 @@ describe('node-postgres', () => {
       await tx.run(count);
       return tx.run(prepared);
     });
-    expect(names).toEqual([count.name, prepared.name, 'ddz_settings'].sort());
+    expect(names).toEqual([count.name, prepared.name, 'ddz_begin', 'ddz_settings'].sort());
     await named.close();
     const unnamed = openPg(databaseUrl(), { max: 1 }, { namedStatements: false });
     expect(await unnamed.driver.withConnection((executor) => executor.run(prepared))).toEqual([]);

@@ -90,6 +90,19 @@ export async function hotPath(bench: PlansBench): Promise<Map<string, Reads>> {
     ),
   );
 
+  await instancesThatWait(bench);
+  const direct = Array.from({ length: BATCH }, (_, n) =>
+    ackOf(
+      { instance: `direct-${n}`, lockToken: `direct:${n}` },
+      {
+        historyDelta: [event(`direct-${n}`, 2, completedEvent())],
+        metadata: { status: 'Completed', output: '1' },
+        direct: { workTokens: [`direct-work-${n}`], lastEventId: 1 },
+      },
+    ),
+  );
+  await explain('direct', async () => expectDone(await ackOrchestrationItems(ctx, direct)));
+
   const ids = Array.from({ length: BATCH }, (_, n) => `started-${n}`);
   await explain('enqueue', async () =>
     expectDone(
@@ -114,6 +127,21 @@ export async function hotPath(bench: PlansBench): Promise<Map<string, Reads>> {
   const behind = await explain(BEHIND, () => fetchOrchestrationItems(ctx, { limit: BATCH, ...LOCK, filter: FILTER }));
   expectBatch('instances behind others', behind.items);
   return found;
+}
+
+/** Each waits for an activity that this process has locked. */
+async function instancesThatWait(bench: PlansBench): Promise<void> {
+  const each = `from generate_series(0, ${BATCH - 1}) n`;
+  const statements = [
+    `insert into instances (instance_id, orchestration_name, orchestration_version, created_at, updated_at)
+      select 'direct-' || n, 'TestOrch', '1.0.0', now(), now() ${each}`,
+    `insert into executions (instance_id, execution_id, status, started_at) select 'direct-' || n, 1, 'Running', now() ${each}`,
+    `insert into history (instance_id, execution_id, event_id, event_type, event_data, created_at)
+      select 'direct-' || n, 1, 1, 'Event', '{}', now() ${each}`,
+    `insert into worker_queue (work_item, visible_at, created_at, lock_token, locked_until, instance_id, execution_id, activity_id)
+      select '{}', now(), now(), 'direct-work-' || n, ${bench.context().clock.nowMs() + 600_000}, 'direct-' || n, 1, 2 ${each}`,
+  ];
+  for (const statement of statements) await bench.sql(statement);
 }
 
 function expectBatch(what: string, items: readonly unknown[]): void {

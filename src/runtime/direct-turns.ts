@@ -4,10 +4,8 @@ import type { DirectTurn, LockedOrchestrationItem, LockedWorkItem, Provider } fr
 import type { WorkItem, WorkItemOf } from '../wire/work-item.js';
 import type { RuntimeCore } from './core.js';
 import type { Isolation } from './isolation.js';
+import { LONGEST_STRETCH_MS } from './turn-processor.js';
 import type { WarmCache, WarmEntry } from './warm-cache.js';
-
-/** Turns are synchronous: after so long in one go the event loop gets a turn. In ms. */
-const LONGEST_STRETCH_MS = 10;
 
 /** What became of a direct turn. */
 export type DirectEnd =

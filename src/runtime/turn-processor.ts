@@ -19,7 +19,7 @@ import type { WarmCache } from './warm-cache.js';
 import { fits } from './warm-cache.js';
 
 /** Turns are synchronous: after so long in one go the event loop gets a turn. In ms. */
-const LONGEST_STRETCH_MS = 10;
+export const LONGEST_STRETCH_MS = 10;
 /** Pause of an item whose history could not be loaded. */
 const LOAD_FAILED_DELAY_MS = 50;
 

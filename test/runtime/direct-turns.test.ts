@@ -3,7 +3,9 @@ import { silentLogger } from '../../src/base/logger.js';
 import { Client } from '../../src/client/client.js';
 import { activityCompleted, activityItem } from '../../src/conformance/records.js';
 import { DrizzleProvider } from '../../src/provider/drizzle/drizzle-provider.js';
-import type { AckOrchestrationItem } from '../../src/provider/provider.js';
+import { withCodec } from '../../src/provider/codec/codec-provider.js';
+import type { PayloadCodec } from '../../src/provider/codec/payload-codec.js';
+import type { AckOrchestrationItem, Provider } from '../../src/provider/provider.js';
 import { ProviderError } from '../../src/provider/provider-error.js';
 import type { RuntimeOptions } from '../../src/runtime/options.js';
 import {
@@ -197,10 +199,12 @@ describe('a runtime on PostgreSQL', () => {
       commit: DrizzleProvider['ackOrchestrationItems'],
     ) => ReturnType<DrizzleProvider['ackOrchestrationItems']>,
     options: RuntimeOptions = {},
+    around: (provider: DrizzleProvider) => Provider = (provider) => provider,
   ) {
     const schema = uniqueSchema('direct');
     const provider = await DrizzleProvider.connect(databaseUrl(), { schema, logger: silentLogger });
-    const runtime = new Runtime(provider, { logger: silentLogger, logLevel: 'off', ...options });
+    const store = around(provider);
+    const runtime = new Runtime(store, { logger: silentLogger, logLevel: 'off', ...options });
     register(runtime, handlers);
     const commit = provider.ackOrchestrationItems.bind(provider);
     provider.ackOrchestrationItems = (turns) => ack(turns, commit);
@@ -217,7 +221,7 @@ describe('a runtime on PostgreSQL', () => {
       await provider.close();
       await dropSchema(schema);
     };
-    return { client: new Client(provider), runtime, counts };
+    return { client: new Client(store), runtime, counts };
   }
 
   test('goes from step to step without its queue', async () => {
@@ -231,6 +235,24 @@ describe('a runtime on PostgreSQL', () => {
       activitySuccess: 5,
       providerErrors: 0,
     });
+  });
+
+  test('with a codec, whose texts no two are equal', async () => {
+    let encoded = 0;
+    const codec: PayloadCodec = {
+      name: 'counting',
+      encode: (payload) => `${++encoded}:${payload}`,
+      decode: (data) => data.replace(/^\d+:/, ''),
+    };
+    const { client, counts } = await open(
+      (turns, commit) => commit(turns),
+      {},
+      (provider) => withCodec(provider, codec),
+    );
+    await client.startOrchestration('x', 'Chain');
+    expect((await client.waitForOrchestration('x')).output).toEqual([0, 1, 2, 3, 4]);
+    expect(counts.completions).toBe(0);
+    expect(encoded).toBeGreaterThan(10);
   });
 
   test('a turn that something overtook: the outcome goes through the queue, and nothing is lost', async () => {

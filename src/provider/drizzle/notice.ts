@@ -12,11 +12,10 @@ export const notify = compile(sql`select pg_notify(${sql.placeholder('channel')}
 export class Notice {
   private used = false;
 
-  /** @param release to be called when it was sent, or is not needed */
   constructor(
     private readonly channel: string,
     private readonly payload: string,
-    readonly release: () => void,
+    private readonly released: (isSent: boolean) => void,
   ) {}
 
   /** A transaction took it along: if that was committed, nothing need be sent afterwards. */
@@ -27,5 +26,10 @@ export class Notice {
   step(): Step {
     this.used = true;
     return { statement: notify, values: { channel: this.channel, payload: this.payload } };
+  }
+
+  /** To be called when its transaction has ended, or there was none. */
+  release(): void {
+    this.released(this.used);
   }
 }

@@ -29,12 +29,12 @@ export class ThrottledSender {
   }
 
   /**
-   * Leave to send now by other means, where nothing was sent for an interval and nothing waits; the
-   * answer is called when that has ended.
+   * Leave to send now by other means, where nothing was sent for an interval and nothing waits. The
+   * answer is called when that has ended, with whether it was sent.
    */
-  claim(): (() => void) | undefined {
+  claim(): ((isSent: boolean) => void) | undefined {
     if (this.timer !== undefined || this.sending) return undefined;
-    let release: () => void = () => undefined;
+    let release: (isSent: boolean) => void = () => undefined;
     this.throttle(new Promise((resolve) => (release = resolve)));
     return release;
   }
@@ -52,15 +52,15 @@ export class ThrottledSender {
   private start(): void {
     clearTimeout(this.timer);
     this.isRequested = false;
-    this.throttle(this.sendWithRetries());
+    this.throttle(this.sendWithRetries().then(() => true));
   }
 
-  /** Nothing else is sent until this has ended and the interval is over. */
-  private throttle(sending: Promise<void>): void {
+  /** Nothing else is sent until this has ended and, if it was sent, the interval is over. */
+  private throttle(sending: Promise<boolean>): void {
     const startedAtMs = performance.now();
-    this.sending = sending.finally(() => {
+    this.sending = sending.then((isSent) => {
       this.sending = undefined;
-      const restMs = startedAtMs + this.intervalMs() - performance.now();
+      const restMs = isSent ? startedAtMs + this.intervalMs() - performance.now() : 0;
       this.timer = setTimeout(() => {
         this.timer = undefined;
         if (this.isRequested) this.start();

@@ -124,6 +124,16 @@ describe('ends of instances in other processes', () => {
     expect(heard[1]?.('b')).toBe(true);
   });
 
+  test('a notice that no transaction took along delays nothing', async () => {
+    const { worker, heard, wait } = processes();
+    wait();
+    const notice = worker.notice('a');
+    worker.ended(['a']);
+    notice?.release();
+    await waitFor('it is heard', () => heard.length === 1);
+    expect(heard[0]?.('a')).toBe(true);
+  });
+
   test('however many end at once, the payload fits; those left out are found by polling', async () => {
     const { line, worker, heard, wait } = processes();
     wait();

@@ -71,7 +71,7 @@ async function drain(bench: Bench, engine: EngineName, processes: number, instan
   }
   const provider = await bench.provider(schema);
   // Code that JavaScript has not compiled yet would count against those that share the queue.
-  const warmUps = engine === 'native' || bench.quick ? 200 : 4_000 * processes;
+  const warmUps = engine === 'native' || bench.quick ? 200 : 12_000 * processes;
   await startMany(provider, 'hello', 'warm', warmUps);
   await lastCompletionMs(bench, schema, 'warm', warmUps);
   // Enqueued before it is due: what is measured is the draining alone.

@@ -89,8 +89,8 @@ function runWithNotice<Row>(
 ): Promise<Row[]> {
   return inTransaction(ctx, OPERATION, async (tx, nowMs) => {
     let rows: readonly Row[] = [];
-    const store: Step<Row> = { statement, values: valuesAt(nowMs), received: (stored) => (rows = stored) };
-    await runTogether(tx, [store, notice.step()]);
+    const insertion: Step<Row> = { statement, values: valuesAt(nowMs), received: (stored) => (rows = stored) };
+    await runTogether(tx, [insertion, notice.step()]);
     return [...rows];
   });
 }

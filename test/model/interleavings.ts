@@ -193,13 +193,25 @@ async function untilAllStill(admin: pg.ClientBase, moving: readonly Moving[]): P
   }
 }
 
+/** After a failure: until the server has ended the transaction, or what it has left of it. */
+async function untilLocksAreFree(admin: pg.ClientBase, { participant: { stepped, pid } }: Moving): Promise<void> {
+  while (stepped.isFailing) {
+    const { rows } = await admin.query<{ isBusy: boolean }>({
+      name: 'is busy',
+      text: `select state = 'active' as "isBusy" from pg_stat_activity where pid = $1`,
+      values: [pid],
+    });
+    stepped.isFailing = rows[0]?.isBusy === true;
+  }
+}
+
 /** Until the participant has ended, asks to go on, or waits for a lock. */
 async function untilStill(admin: pg.ClientBase, one: Moving): Promise<void> {
   const { stepped, pid } = one.participant;
   let mayWait = one.isBlocked;
   one.isBlocked = false;
   for (;;) {
-    if (hasEnded(one) || (stepped.inFlight === 0 && stepped.pending > 0)) return;
+    if (hasEnded(one) || (stepped.inFlight === 0 && stepped.pending > 0)) return untilLocksAreFree(admin, one);
     if (mayWait && stepped.inFlight > 0) {
       const { rows } = await admin.query<{ waits: boolean }>({
         name: 'waits',

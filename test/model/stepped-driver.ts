@@ -15,6 +15,8 @@ export class SteppedDriver {
   /** Statements let through that are not answered yet. */
   inFlight = 0;
   deadlocks = 0;
+  /** A statement has failed; the server tells of that before it lets go of the locks. */
+  isFailing = false;
   /** Of everything that was sent and answered since the last {@link reset}: equal logs, equal memory of the operation. */
   log = '';
   /** Random parts of the tokens that the operation made, in that order. */
@@ -36,6 +38,7 @@ export class SteppedDriver {
     if (this.inFlight + this.waiting.length > 0) throw new Error('a run has not ended');
     this.isGivenUp = false;
     this.deadlocks = 0;
+    this.isFailing = false;
     this.log = '';
     this.tokenPrefixes = [];
   }
@@ -86,13 +89,7 @@ export class SteppedDriver {
 
   private transaction(tx: Transaction): Transaction {
     const run = <Row>(statement: Statement<Row>, values?: SqlValues) =>
-      this.gated(statement, values, (rewritten) =>
-        tx.run(rewritten, values).catch(async (error: unknown) => {
-          // The server tells of an error before it lets go of the locks, but hears nothing else meanwhile.
-          await tx.script('select 1').catch(() => undefined);
-          throw error;
-        }),
-      );
+      this.gated(statement, values, (rewritten) => tx.run(rewritten, values));
     return { run, runLast: run, script: (sql) => tx.script(sql) };
   }
 
@@ -120,6 +117,7 @@ export class SteppedDriver {
     } catch (error) {
       const { code } = error as { code?: unknown };
       if (code === '40P01') this.deadlocks += 1;
+      this.isFailing = true;
       this.note(statement.name, values, String(code));
       throw error;
     } finally {

@@ -24,6 +24,9 @@ export interface ActivityOutcome {
   settle(end: DirectEnd): void;
 }
 
+/** An outcome that may make a turn. */
+type Completed = ActivityOutcome & { readonly completion: WorkItemOf<'ActivityCompleted'> };
+
 /** A direct turn, as the processor takes it. */
 export interface DirectRun extends DirectTurn {
   readonly item: LockedOrchestrationItem;
@@ -57,7 +60,7 @@ export interface DirectTurnsParts {
  */
 export class DirectTurns {
   /** By instance, in the order in which they came. */
-  private readonly waiting = new Map<string, ActivityOutcome[]>();
+  private readonly waiting = new Map<string, Completed[]>();
   private readonly running = new Set<string>();
   private isScheduled = false;
 
@@ -68,9 +71,10 @@ export class DirectTurns {
 
   /** Whether it takes the outcome; `settle` is called then, and not before this returns. */
   offer(outcome: ActivityOutcome): boolean {
+    if (!hasCompleted(outcome)) return false;
     const { row, completion } = outcome;
     // A second attempt: what killed its process may have been the turn behind it, whose messages count its attempts.
-    if (completion.kind !== 'ActivityCompleted' || row.attemptCount > 1 || !this.mayRun()) return false;
+    if (row.attemptCount > 1 || !this.mayRun()) return false;
     if (row.item.kind !== 'ActivityExecute' || row.item.sessionId !== undefined) return false;
     // Through the queue it would be changed.
     if (!isStorable(completion.result)) return false;
@@ -115,14 +119,14 @@ export class DirectTurns {
     }
   };
 
-  private begin(instance: string, outcomes: readonly ActivityOutcome[]): void {
+  private begin(instance: string, outcomes: readonly Completed[]): void {
     const settleAll = (end: DirectEnd) => {
       for (const outcome of outcomes) outcome.settle(end);
     };
-    const entry = this.mayRun() ? this.parts.cache.take(instance) : undefined;
-    const executionId = entry?.execution.executionId;
     // An execution that continued as new does not wait for them any more.
-    if (!entry || outcomes.some(({ completion }) => !isOf(completion, executionId))) return settleAll('refused');
+    const goesOn = this.mayRun() && outcomes.every(({ completion }) => this.isWarm(completion));
+    const entry = goesOn ? this.parts.cache.take(instance) : undefined;
+    if (!entry) return settleAll('refused');
     this.running.add(instance);
     this.parts.run({
       item: itemOf(instance, entry, outcomes),
@@ -138,15 +142,15 @@ export class DirectTurns {
   }
 }
 
-function isOf(completion: WorkItem, executionId: number | undefined): boolean {
-  return completion.kind === 'ActivityCompleted' && completion.executionId === executionId;
+function hasCompleted(outcome: ActivityOutcome): outcome is Completed {
+  return outcome.completion.kind === 'ActivityCompleted';
 }
 
 /** As a fetch would have answered. */
 function itemOf(
   instance: string,
   { execution, name, version }: WarmEntry,
-  outcomes: readonly ActivityOutcome[],
+  outcomes: readonly Completed[],
 ): LockedOrchestrationItem {
   return {
     instance,

@@ -48,7 +48,10 @@ function directTurns(given: Given = {}) {
   const settled: [number, DirectEnd][] = [];
   const turns = new DirectTurns(core, {
     cache: {
-      held: (instance) => (warm.has(instance) ? { executionId: 1, lastEventId: 3 } : undefined),
+      held: (instance) => {
+        const entry = warm.get(instance);
+        return entry && { executionId: entry.execution.executionId, lastEventId: entry.lastEvent.eventId };
+      },
       take: (instance) => {
         const entry = warm.get(instance);
         warm.delete(instance);
@@ -115,7 +118,7 @@ describe('direct turns', () => {
   });
 
   test('who waited for a turn after which nothing is warm, or another execution is, goes through the queue', async () => {
-    for (const left of [undefined, { execution: { executionId: 2 }, lastEvent: { eventId: 1 } } as WarmEntry]) {
+    for (const left of [undefined, { execution: { executionId: 2 }, lastEvent: { eventId: 9 } } as WarmEntry]) {
       const { offer, runs, settled, warm } = directTurns();
       offer(2);
       await nextLap();
@@ -128,6 +131,8 @@ describe('direct turns', () => {
         [2, 'refused'],
         [3, 'refused'],
       ]);
+      // Of another execution it stays for its own turns.
+      expect(warm.get('x')).toBe(left);
     }
   });
 

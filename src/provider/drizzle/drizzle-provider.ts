@@ -161,8 +161,8 @@ export class DrizzleProvider implements Provider {
 
   /** Where they end in numbers, one notification afterwards tells of all of them. */
   private noticeOfEnd([turn, second]: readonly AckOrchestrationItem[]): Notice | undefined {
-    if (!turn || second || !hasEnded(turn) || this.ctx.driver.sendsBatches !== true) return undefined;
-    return this.parts.notifications.ends.notice(turn.instance);
+    const isLone = turn !== undefined && second === undefined;
+    return isLone && hasEnded(turn) ? this.parts.notifications.noticeOfEnd(turn.instance) : undefined;
   }
 
   /** The acknowledgement itself, without telling who ended beyond what travels with it, where the store can. */

@@ -102,9 +102,19 @@ export class Notifications {
    * row, or has just told the others.
    */
   notice(queue: QueueName): Notice | undefined {
-    if (this.listeners.size > 0 || !this.options.enabled || this.closed) return undefined;
+    if (!this.mayTravelAlong || this.listeners.size > 0 || !this.options.enabled || this.closed) return undefined;
     const release = this.senders[queue].claim();
     return release && new Notice(this.channel, payloadOf(queue), release);
+  }
+
+  /** The same for a transaction that is about to end an instance; `undefined`: `ends.ended` is to be called afterwards. */
+  noticeOfEnd(instance: string): Notice | undefined {
+    return this.mayTravelAlong ? this.ends.notice(instance) : undefined;
+  }
+
+  /** Where statements travel one by one, one more would keep a transaction open for longer. */
+  private get mayTravelAlong(): boolean {
+    return this.options.driver.sendsBatches === true;
   }
 
   /** Listens from the first listener on, and until the last one goes. */

@@ -42,8 +42,7 @@ export async function openProvider(db: DrizzleDatabase, options: DrizzleProvider
   const clock = options.clock ?? ownClock(driver, logger, options);
   const wake: ProviderContext['wake'] = (about) =>
     about === 'startQueues' ? notifications.changed(about) : notifications.wake(about);
-  // Where statements travel one by one it would keep the transaction open for longer.
-  const notice = () => (driver.sendsBatches === true ? notifications.notice('orchestrator') : undefined);
+  const notice = () => notifications.notice('orchestrator');
   const ctx = createContext(driver, { ...options, schema, clock, logger, wake, notice });
   const close = async () => {
     if (clock instanceof MeasuredClock) clock.close();

@@ -3,7 +3,7 @@ import { errorTexts, ProviderError } from '../../provider-error.js';
 import type { ProviderContext } from '../context.js';
 import { inTransaction } from '../transaction.js';
 import { ackSteps } from './ack-steps.js';
-import { isDirect, requireDirect, takeDirect } from './direct-turns.js';
+import { byKind, isDirect, requireDirect, takeDirect } from './direct-turns.js';
 import type { TellingEnds } from './end-states.js';
 import { heldAmong, LOCK_MISSING, lockRows, lockValues, requireLocks, withInstances } from './orchestration-locks.js';
 import { type PreparedTurn, prepareTurn, refuseTurn } from './prepared-turn.js';
@@ -83,12 +83,12 @@ async function ackAllOrNone(
   const turns = prepared.map(({ turn }) => turn);
   try {
     return await inTransaction(ctx, OPERATION, async (tx, nowMs) => {
-      const fetched = turns.filter((turn) => !isDirect(turn));
+      const { fetched, direct } = byKind(turns);
       const check = { ...lockValues(fetched), nowMs, expected: fetched.length };
       const ends: InstanceState[] = [];
       await runTogether(tx, [
         ...(fetched.length > 0 ? [{ statement: requireLocks(ctx), values: check }] : []),
-        ...requireDirect(ctx, turns.filter(isDirect), nowMs),
+        ...requireDirect(ctx, direct, nowMs),
         ...ackSteps(ctx, prepared, nowMs, noting(ends, telling)),
       ]);
       return { held: new Set(turns), nowMs, ends };
@@ -103,9 +103,9 @@ async function ackAllOrNone(
 function ackHeld(ctx: ProviderContext, prepared: readonly PreparedTurn[], telling: TellingEnds): Promise<Acked> {
   const turns = prepared.map(({ turn }) => turn);
   return inTransaction(ctx, OPERATION, async (tx, nowMs) => {
-    const fetched = turns.filter((turn) => !isDirect(turn));
+    const { fetched, direct } = byKind(turns);
     const rows = await tx.run(lockRows(ctx, { unexpired: true }), { ...lockValues(fetched), nowMs });
-    const taken = await takeDirect(ctx, tx, turns.filter(isDirect), nowMs);
+    const taken = await takeDirect(ctx, tx, direct, nowMs);
     const held = new Set([...heldAmong(fetched, rows), ...taken]);
     const ends: InstanceState[] = [];
     const steps = ackSteps(
@@ -119,8 +119,9 @@ function ackHeld(ctx: ProviderContext, prepared: readonly PreparedTurn[], tellin
   });
 }
 
+/** What is told after the commit is kept until then. */
 function noting(ends: InstanceState[], { ended, notice }: TellingEnds): TellingEnds {
-  return { ...(ended && { ended: (states: readonly InstanceState[]) => void ends.push(...states) }), notice };
+  return { ended: ended && ((states) => void ends.push(...states)), notice };
 }
 
 /** Tells others of what is due now; what is delayed is found when its time comes. */

@@ -31,6 +31,11 @@ export function isDirect(turn: AckOrchestrationItem): turn is Direct {
   return turn.direct !== undefined;
 }
 
+/** Turns of both kinds, each kind in its order. */
+export function byKind(turns: readonly AckOrchestrationItem[]) {
+  return { fetched: turns.filter((turn) => !isDirect(turn)), direct: turns.filter(isDirect) };
+}
+
 const value = (name: string) => sql.placeholder(name);
 const instances = sql`unnest(${value('instances')}::text[]) as u(instance_id)`;
 const hasKey = sql`pg_try_advisory_xact_lock(hashtext(u.instance_id))`;

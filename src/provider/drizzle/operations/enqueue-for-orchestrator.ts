@@ -21,7 +21,6 @@ import {
   visibleAtMs,
 } from './queue-rows.js';
 import { refuseOrchestratorItem } from './refusal.js';
-import { runTogether, type Step } from './run-together.js';
 import { done, failed, settleAccepted } from './settle-batch.js';
 import { utf8Length } from '../../../base/text.js';
 
@@ -88,9 +87,8 @@ function runWithNotice<Row>(
   notice: Notice,
 ): Promise<Row[]> {
   return inTransaction(ctx, OPERATION, async (tx, nowMs) => {
-    let rows: readonly Row[] = [];
-    const insertion: Step<Row> = { statement, values: valuesAt(nowMs), received: (stored) => (rows = stored) };
-    await runTogether(tx, [insertion, notice.step()]);
-    return [...rows];
+    const told = notice.step();
+    const [rows] = await Promise.all([tx.run(statement, valuesAt(nowMs)), tx.runLast(told.statement, told.values)]);
+    return rows;
   });
 }

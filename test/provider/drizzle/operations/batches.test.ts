@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { abandonOrchestrationItems } from '../../../../src/provider/drizzle/operations/abandon-orchestration-items.js';
 import { ackOrchestrationItems } from '../../../../src/provider/drizzle/operations/ack-orchestration-items.js';
 import { enqueueForOrchestrator } from '../../../../src/provider/drizzle/operations/enqueue-for-orchestrator.js';
@@ -7,16 +7,9 @@ import { fetchOrchestrationItems } from '../../../../src/provider/drizzle/operat
 import { loadHistory } from '../../../../src/provider/drizzle/operations/load-history.js';
 import { renewOrchestrationItemLocks } from '../../../../src/provider/drizzle/operations/renew-orchestration-item-locks.js';
 import type { LockedOrchestrationItem } from '../../../../src/provider/provider.js';
-import { activity, type Bench, event, helloMetadata, openBench, outcomes, raised, startItem, started, turnOf } from './support.js';
+import { activity, benchOfFile, event, helloMetadata, LOCK, outcomes, raised, started, startItem, turnOf } from './support.js';
 
-let bench: Bench;
-beforeAll(async () => {
-  bench = await openBench();
-});
-afterAll(() => bench.close());
-beforeEach(() => bench.reset());
-
-const LOCK = { lockTimeoutMs: 30_000 };
+const bench = await benchOfFile();
 
 /** So many started instances, locked. */
 async function taken(count: number): Promise<readonly LockedOrchestrationItem[]> {

@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type pg from 'pg';
 import { ackOrchestrationItems } from '../../../../src/provider/drizzle/operations/ack-orchestration-items.js';
 import { enqueueForOrchestrator } from '../../../../src/provider/drizzle/operations/enqueue-for-orchestrator.js';
 import { fetchOrchestrationItems } from '../../../../src/provider/drizzle/operations/fetch-orchestration-items.js';
 import type { LockedOrchestrationItem, VersionFilter } from '../../../../src/provider/provider.js';
 import { isWaitedFor } from '../../../support/database.js';
-import { type Bench, helloMetadata, openBench, outcomes, raised, startItem, started, turnOf } from './support.js';
+import { benchOfFile, helloMetadata, LOCK, outcomes, raised, started, startItem, turnOf } from './support.js';
 
-let bench: Bench;
-beforeAll(async () => {
-  bench = await openBench();
-});
-afterAll(() => bench.close());
-beforeEach(() => bench.reset());
-
-const LOCK = { lockTimeoutMs: 30_000 };
+const bench = await benchOfFile();
 const ids = (count: number, prefix = 'order') => Array.from({ length: count }, (_, i) => `${prefix}-${i}`);
 const instancesOf = (items: readonly LockedOrchestrationItem[]) => items.map(({ instance }) => instance).sort();
 

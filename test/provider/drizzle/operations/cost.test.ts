@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { ackOrchestrationItems } from '../../../../src/provider/drizzle/operations/ack-orchestration-items.js';
 import { ackWorkItems } from '../../../../src/provider/drizzle/operations/ack-work-items.js';
 import { due } from '../../../../src/provider/drizzle/operations/due.js';
@@ -6,18 +6,9 @@ import { enqueueForOrchestrator } from '../../../../src/provider/drizzle/operati
 import { fetchOrchestrationItems } from '../../../../src/provider/drizzle/operations/fetch-orchestration-items.js';
 import { fetchWorkItems } from '../../../../src/provider/drizzle/operations/fetch-work-items.js';
 import type { LockedOrchestrationItem, LockedWorkItem } from '../../../../src/provider/provider.js';
-import { activity, completed, event, helloMetadata, openBench, outcomes, raised, startItem, started, turnOf, type Bench } from './support.js';
+import { activity, benchOfFile, completed, event, helloMetadata, LOCK, outcomes, raised, started, startItem, turnOf } from './support.js';
 
-let bench: Bench;
-beforeAll(async () => {
-  bench = await openBench();
-});
-afterAll(() => bench.close());
-beforeEach(async () => {
-  await bench.sql('truncate orchestrator_queue, worker_queue, instance_locks, instances, executions, history, kv_store, kv_delta, sessions');
-});
-
-const LOCK = { lockTimeoutMs: 30_000 };
+const bench = await benchOfFile();
 const ids = (count: number) => Array.from({ length: count }, (_, i) => `order-${String(i).padStart(3, '0')}`);
 
 async function take(limit: number): Promise<readonly LockedOrchestrationItem[]> {

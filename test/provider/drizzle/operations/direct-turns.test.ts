@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { DrizzleProviderAdmin } from '../../../../src/provider/drizzle/admin/drizzle-provider-admin.js';
 import type { ProviderContext } from '../../../../src/provider/drizzle/context.js';
 import { ackOrchestrationItems } from '../../../../src/provider/drizzle/operations/ack-orchestration-items.js';
@@ -6,16 +6,9 @@ import { enqueueForOrchestrator } from '../../../../src/provider/drizzle/operati
 import { fetchOrchestrationItems } from '../../../../src/provider/drizzle/operations/fetch-orchestration-items.js';
 import { fetchWorkItems } from '../../../../src/provider/drizzle/operations/fetch-work-items.js';
 import { errorTexts } from '../../../../src/provider/provider-error.js';
-import { activity, type Bench, event, helloMetadata, openBench, outcomes, raised, started, startItem, turnOf } from './support.js';
+import { activity, benchOfFile, event, helloMetadata, LOCK, outcomes, raised, started, startItem, turnOf } from './support.js';
 
-let bench: Bench;
-beforeAll(async () => {
-  bench = await openBench();
-});
-afterAll(() => bench.close());
-beforeEach(() => bench.reset());
-
-const LOCK = { lockTimeoutMs: 30_000 };
+const bench = await benchOfFile();
 const REFUSED = errorTexts.directTurnRefused;
 
 /** Instances that wait for an activity which the caller holds; the turns that end them with its outcome. */

@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { enqueueForOrchestrator } from '../../../../src/provider/drizzle/operations/enqueue-for-orchestrator.js';
 import { fetchOrchestrationItems } from '../../../../src/provider/drizzle/operations/fetch-orchestration-items.js';
 import type { HeldInstance, LockedOrchestrationItem } from '../../../../src/provider/provider.js';
 import { encodeEvent } from '../../../../src/wire/event.js';
-import { type Bench, event, openBench, raised, startItem, started } from './support.js';
+import { benchOfFile, event, LOCK, raised, started, startItem } from './support.js';
 
-let bench: Bench;
-beforeAll(async () => {
-  bench = await openBench();
-});
-afterAll(() => bench.close());
-beforeEach(() => bench.reset());
-
-const LOCK = { lockTimeoutMs: 30_000 };
+const bench = await benchOfFile();
 
 /** The events 1 to `last`, each with so many characters. */
 function history(instance: string, last: number, length = 1) {

@@ -13,6 +13,7 @@ import {
   completed,
   event,
   helloMetadata,
+  LOCK,
   openBench,
   outcomes,
   type RanStatement,
@@ -24,7 +25,6 @@ import {
 
 const ROWS = 100_000;
 const LIVE_LOCKS = 2_000;
-const LOCK = { lockTimeoutMs: 30_000 };
 const FILTER: VersionFilter = {
   ranges: [{ min: { major: 0, minor: 0, patch: 0 }, max: { major: 0, minor: 1, patch: 30 } }],
 };

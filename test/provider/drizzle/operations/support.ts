@@ -1,3 +1,4 @@
+import { afterAll, beforeEach } from '@jest/globals';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 import { FakeClock } from '../../../../src/base/clock.js';
@@ -57,6 +58,17 @@ export const TABLES = [
   'kv_store',
   'kv_delta',
 ];
+
+/** The lock of a fetch in these tests: none ends unless a test moves the clock. */
+export const LOCK = { lockTimeoutMs: 30_000 };
+
+/** A bench for all tests of a file, empty before each. */
+export async function benchOfFile(): Promise<Bench> {
+  const bench = await openBench();
+  afterAll(() => bench.close());
+  beforeEach(() => bench.reset());
+  return bench;
+}
 
 export async function openBench(options: { readonly max?: number } = {}): Promise<Bench> {
   const schema = uniqueSchema('hot');

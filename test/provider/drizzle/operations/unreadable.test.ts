@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { due } from '../../../../src/provider/drizzle/operations/due.js';
 import { enqueueForOrchestrator } from '../../../../src/provider/drizzle/operations/enqueue-for-orchestrator.js';
 import { fetchOrchestrationItems } from '../../../../src/provider/drizzle/operations/fetch-orchestration-items.js';
 import type { WorkItem } from '../../../../src/wire/work-item.js';
-import { type Bench, openBench, raised, startItem } from './support.js';
+import { benchOfFile, LOCK, raised, startItem } from './support.js';
 
-let bench: Bench;
-beforeAll(async () => {
-  bench = await openBench();
-});
-afterAll(() => bench.close());
-beforeEach(() => bench.reset());
-
-const LOCK = { lockTimeoutMs: 30_000 };
+const bench = await benchOfFile();
 const mail = (instance: string): WorkItem => ({ kind: 'QueueMessage', instance, name: 'box', data: '1' });
 
 async function garbage(instance: string): Promise<void> {

@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { abandonWorkItems } from '../../../../src/provider/drizzle/operations/abandon-work-items.js';
 import { ackWorkItems } from '../../../../src/provider/drizzle/operations/ack-work-items.js';
 import { enqueueForWorker } from '../../../../src/provider/drizzle/operations/enqueue-for-worker.js';
 import { fetchWorkItems } from '../../../../src/provider/drizzle/operations/fetch-work-items.js';
 import { renewWorkItemLocks } from '../../../../src/provider/drizzle/operations/renew-work-item-locks.js';
 import type { LockedWorkItem, TagFilter } from '../../../../src/provider/provider.js';
-import { activity, type Bench, completed, openBench, outcomes, raised } from './support.js';
+import { activity, benchOfFile, completed, LOCK, outcomes, raised } from './support.js';
 
-let bench: Bench;
-beforeAll(async () => {
-  bench = await openBench();
-});
-afterAll(() => bench.close());
-beforeEach(() => bench.reset());
-
-const LOCK = { lockTimeoutMs: 30_000 };
+const bench = await benchOfFile();
 const DEFAULT: TagFilter = { kind: 'defaultOnly' };
 const ME = { ownerId: 'me', lockTimeoutMs: 60_000 };
 const idsOf = (items: readonly LockedWorkItem[]) => items.map(({ item }) => (item.kind === 'ActivityExecute' ? item.id : item.kind));
